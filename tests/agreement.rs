@@ -111,7 +111,7 @@ impl Tally {
 }
 
 /// Describes the first difference.
-fn same<T: PartialEq + std::fmt::Debug>(
+fn expect_same<T: PartialEq + std::fmt::Debug>(
     tally: &mut Tally,
     what: impl FnOnce() -> String,
     found: &T,
@@ -147,7 +147,7 @@ fn parse_specification(text: &str) -> Result<ProcSpec, Diagnostic> {
     typecheck::check_specification(&syntax::parse_specification(SourceId::FIRST, text)?)
 }
 
-fn said(what: &str) -> impl Fn(Diagnostic) -> String {
+fn at_stage(what: &str) -> impl Fn(Diagnostic) -> String {
     let what = what.to_string();
     move |d| format!("{what}: {}", d.message)
 }
@@ -190,8 +190,8 @@ pub struct Subject {
 
 /// Counts states, transitions, and deadlocks by the explorer.
 fn counts(model: &dyn Model, options: &explore::Options) -> Result<(u64, u64, u64), String> {
-    let found =
-        explore::explore(model, options, &Budget::default(), &Silent).map_err(said("explore"))?;
+    let found = explore::explore(model, options, &Budget::default(), &Silent)
+        .map_err(at_stage("explore"))?;
     match found.stop {
         Stop::Complete => Ok((found.states, found.transitions, found.deadlocks)),
         stop => Err(format!("explore stopped: {stop:?}")),
@@ -204,27 +204,27 @@ pub fn subject(
     texts: &(String, String),
     tally: &mut Tally,
 ) -> Result<Option<Subject>, String> {
-    let small = parse_specification(&texts.1).map_err(said("the text for the rules"))?;
+    let small = parse_specification(&texts.1).map_err(at_stage("the text for the rules"))?;
     let expected = match by_rules(&small, MOST_STATES) {
         Ok(lts) => with_sorted_labels(lts),
         Err(d) if d.message.starts_with("more than") => {
             tally.too_large += 1;
             return Ok(None);
         }
-        Err(d) => return Err(said("rules")(d)),
+        Err(d) => return Err(at_stage("rules")(d)),
     };
-    let spec = parse_specification(&texts.0).map_err(said("the text for the tool"))?;
+    let spec = parse_specification(&texts.0).map_err(at_stage("the text for the tool"))?;
     let linear = |constants, duplicates| {
         let options = linearise::LineariserOptions { constants, duplicates, ..Default::default() };
         // One of four with its components folded.
         let options = if seed.is_multiple_of(4) { options.with_all_folded() } else { options };
-        linearise::linearise(&spec, &options).map_err(said("lineariser"))
+        linearise::linearise(&spec, &options).map_err(at_stage("lineariser"))
     };
     let compiled =
-        |process, confluence| Compiled::new(process, &confluence).map_err(said("compile"));
+        |process, confluence| Compiled::new(process, &confluence).map_err(at_stage("compile"));
     let full = |model: &Compiled, options: &explore::Options| {
         let (outcome, lts) = explore::explore_lts(model, options, &Budget::default(), &Silent)
-            .map_err(said("explore"))?;
+            .map_err(at_stage("explore"))?;
         if outcome.stop == Stop::Complete {
             Ok(lts)
         } else {
@@ -247,7 +247,7 @@ pub fn subject(
     // The same by other numbers of threads, caches, sizes: the same numbers, and the same
     // numbering.
     let base = counts(&model, &options(1, true))?;
-    same(
+    expect_same(
         tally,
         || "states kept and counted".into(),
         &(lts.state_count() as u64, lts.transition_count() as u64),
@@ -265,9 +265,9 @@ pub fn subject(
         if options.threads == 7 && !seed.is_multiple_of(3) {
             continue;
         }
-        same(tally, || format!("counts, {name}"), &counts(&model, &options)?, &base)?;
+        expect_same(tally, || format!("counts, {name}"), &counts(&model, &options)?, &base)?;
         let mut other = full(&model, &options)?;
-        same(
+        expect_same(
             tally,
             || format!("transition system, {name}"),
             &sorted_rows(&mut other),
@@ -275,7 +275,7 @@ pub fn subject(
         )?;
     }
     let found = explore::explore(&model, &options(1, true), &Budget::default(), &Silent)
-        .map_err(said("explore"))?;
+        .map_err(at_stage("explore"))?;
     tally.symmetric += u64::from(found.symmetries > 1);
     let plain = compiled(linear(false, false)?, Confluence::None)?;
     alike(tally, "unsimplified", &lts, &full(&plain, &options(1, true))?, Equivalence::STRONG)?;
@@ -286,7 +286,7 @@ pub fn subject(
         let again = parse_specification(&text)
             .map_err(|d| format!("the printed linear process: {}\n{text}", d.message))?;
         let again = linearise::linearise(&again, &Default::default())
-            .map_err(said("lineariser on the printed linear process"))?;
+            .map_err(at_stage("lineariser on the printed linear process"))?;
         let again = full(&compiled(again, Confluence::None)?, &options(1, true))?;
         alike(
             tally,
@@ -304,7 +304,7 @@ pub fn subject(
         alike(tally, "confluence", &lts, &less, Equivalence::BRANCHING)?;
         let by_threads = explore::Options { threads: 2, cache: false, ..prioritised };
         let (mut a, mut b) = (full(&confluent, &by_threads)?, less);
-        same(
+        expect_same(
             tally,
             || "confluence, 2 threads, cache off".into(),
             &sorted_rows(&mut a),
@@ -318,7 +318,7 @@ pub fn subject(
         alike(tally, "quotient", &lts, &quotient, equivalence)?;
         let again = reduce(&quotient, equivalence, 2);
         let sizes = |l: &Lts| (l.state_count(), l.transition_count());
-        same(
+        expect_same(
             tally,
             || format!("quotient of a quotient, {}", equivalence.name()),
             &sizes(&again),
@@ -330,18 +330,18 @@ pub fn subject(
     let strategy =
         [Strategy::Saturation, Strategy::Chaining, Strategy::BreadthFirst][(seed % 3) as usize];
     let found = symbolic::reach(&model, &sets(strategy, seed), &Budget::default())
-        .map_err(said("symbolic"))?;
+        .map_err(at_stage("symbolic"))?;
     let number =
         |n: Option<num_bigint::BigUint>| n.and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
     let symbolic = (number(Some(found.states)), number(found.transitions), number(found.deadlocks));
-    same(tally, || format!("symbolic counts, {strategy:?}"), &symbolic, &base)?;
+    expect_same(tally, || format!("symbolic counts, {strategy:?}"), &symbolic, &base)?;
     // The file.
     let mut bytes = Vec::new();
-    aut::write(&lts, &mut bytes).map_err(said("writing the file"))?;
+    aut::write(&lts, &mut bytes).map_err(at_stage("writing the file"))?;
     let file =
-        aut::read(&bytes[..], &aut::AutOptions::default()).map_err(said("reading the file"))?;
+        aut::read(&bytes[..], &aut::AutOptions::default()).map_err(at_stage("reading the file"))?;
     let shape = |l: &Lts| (l.initial, l.offsets.clone(), l.targets.clone());
-    same(tally, || "file".into(), &shape(&file), &shape(&lts))?;
+    expect_same(tally, || "file".into(), &shape(&file), &shape(&lts))?;
     alike(tally, "file", &lts, &file, Equivalence::STRONG)?;
     tally.specifications += 1;
     let mut quotients = quotients.into_iter().map(Arc::new);
@@ -372,7 +372,7 @@ fn sets(strategy: Strategy, seed: u64) -> symbolic::SymbolicOptions {
     options
 }
 
-/// Each state's transitions in an order that depends on texts only.
+/// Returns each state's transitions in an order that depends on texts only.
 fn sorted_rows(lts: &mut Lts) -> Vec<Vec<(String, u32)>> {
     (0..lts.state_count())
         .map(|s| {
@@ -400,15 +400,15 @@ pub fn verdicts(
     kind: Kind,
     tally: &mut Tally,
 ) -> Result<(), String> {
-    let tree = syntax::parse_formula(SourceId::FIRST, text).map_err(said("formula"))?;
+    let tree = syntax::parse_formula(SourceId::FIRST, text).map_err(at_stage("formula"))?;
     let typed = |model: &Compiled| {
         check_formula(&tree, &model.process().data, &model.process().actions)
-            .map_err(said("formula"))
+            .map_err(at_stage("formula"))
     };
     let formula = typed(&subject.model)?;
     let table = Table::new(&subject.lts.table, &subject.model);
     let Some(expected) = direct::holds_within(&formula, &subject.lts, &table, FUEL)
-        .map_err(said("direct evaluation"))?
+        .map_err(at_stage("direct evaluation"))?
     else {
         tally.too_hard += 1;
         return Ok(());
@@ -440,7 +440,7 @@ pub fn verdicts(
             tally.too_hard += 1;
             return Ok(());
         };
-        same(
+        expect_same(
             tally,
             || format!("model, {name} ({})", answer.method.word()),
             &answer.verdict,
@@ -472,12 +472,12 @@ pub fn verdicts(
         let options =
             Options { force_game: seed.is_multiple_of(2), ..Options::new(&explore_options[0]) };
         let Some(answer) = answer(&model, &table, &formula, options, name)? else { continue };
-        same(tally, || name.into(), &answer.verdict, &verdict)?;
+        expect_same(tally, || name.into(), &answer.verdict, &verdict)?;
         evidence(&answer, &model, &table, &formula, tally).map_err(|e| format!("{name}: {e}"))?;
     }
     // The formula on the labels of the file alone, if it needs no declarations.
     let labels =
-        InferredLabels::new(&subject.file.table.texts).map_err(said("labels of the file"))?;
+        InferredLabels::new(&subject.file.table.texts).map_err(at_stage("labels of the file"))?;
     if let Ok(formula) = check_formula(&tree, labels.data(), labels.actions()) {
         let model = LtsModel::new(subject.file.clone());
         if let Some(answer) = answer(
@@ -488,7 +488,7 @@ pub fn verdicts(
             "labels of the file",
         )? {
             tally.on_files += 1;
-            same(tally, || "labels of the file".into(), &answer.verdict, &verdict)?;
+            expect_same(tally, || "labels of the file".into(), &answer.verdict, &verdict)?;
         }
     }
     let other = typed(&subject.plain)?;
@@ -499,7 +499,7 @@ pub fn verdicts(
         Options::new(&explore_options[3]),
         "unsimplified",
     )? {
-        same(tally, || "unsimplified".into(), &answer.verdict, &verdict)?;
+        expect_same(tally, || "unsimplified".into(), &answer.verdict, &verdict)?;
     }
     let prioritised = options(1, true).with_confluence_of(&subject.confluent);
     if prioritised.confluent.contains(&true) {
@@ -511,7 +511,7 @@ pub fn verdicts(
             Options::new(&prioritised),
             "confluence",
         )? {
-            same(tally, || "confluence".into(), &answer.verdict, &verdict)?;
+            expect_same(tally, || "confluence".into(), &answer.verdict, &verdict)?;
             evidence(&answer, &subject.confluent, &subject.confluent, &formula, tally)
                 .map_err(|e| format!("confluence: {e}"))?;
         }
@@ -526,12 +526,12 @@ pub fn verdicts(
     ) {
         Ok(answer) => {
             tally.symbolic += 1;
-            same(tally, || "symbolic".into(), &answer.verdict, &verdict)?;
+            expect_same(tally, || "symbolic".into(), &answer.verdict, &verdict)?;
             let answer = answer.into_answer();
             evidence(&answer, &subject.model, &subject.model, &formula, tally)
                 .map_err(|e| format!("symbolic: {e}"))?;
         }
-        Err(d) => return Err(said("symbolic")(d)),
+        Err(d) => return Err(at_stage("symbolic")(d)),
     }
     // The game in a file, by every solver.
     let limits =
@@ -539,14 +539,15 @@ pub fn verdicts(
     let budget = Budget::new(limits);
     let built = match game(&subject.model, &subject.model, &formula, &explore_options[0], &budget) {
         Err(d) if d.stop.is_some() => None,
-        built => Some(built.map_err(said("game"))?),
+        built => Some(built.map_err(at_stage("game"))?),
     };
     if let Some(built) = built
         && built.vertex_count() < MOST_PAIRS as usize
     {
         let mut bytes = Vec::new();
-        pg::write(&built, &mut bytes).map_err(said("writing the game"))?;
-        let read = pg::read(&String::from_utf8_lossy(&bytes)).map_err(said("reading the game"))?;
+        pg::write(&built, &mut bytes).map_err(at_stage("writing the game"))?;
+        let read =
+            pg::read(&String::from_utf8_lossy(&bytes)).map_err(at_stage("reading the game"))?;
         let mut winners = None;
         for solver in solvers() {
             let solution = solver
@@ -554,20 +555,20 @@ pub fn verdicts(
                 .map_err(|stop| format!("{}: {stop:?}", solver.name()))?;
             verify::verify(&read, &solution)
                 .map_err(|flaw| format!("game file, {}: {flaw}", solver.name()))?;
-            same(
+            expect_same(
                 tally,
                 || format!("game file, {}", solver.name()),
                 &(solution.winner(read.initial) == Player::Even),
                 &expected,
             )?;
             let all = winners.get_or_insert_with(|| solution.winners.clone());
-            same(tally, || format!("winners, {}", solver.name()), &solution.winners, all)?;
+            expect_same(tally, || format!("winners, {}", solver.name()), &solution.winners, all)?;
         }
     }
     Ok(())
 }
 
-/// The verdict with evidence; none if it takes too many obligations.
+/// Returns the verdict with evidence; none if it takes too many obligations.
 fn answer(
     model: &dyn Model,
     labels: &dyn ActionLabels,
@@ -578,7 +579,7 @@ fn answer(
     let limits =
         mu_check::base::Limits { timeout: Some(Duration::from_secs(2)), ..Default::default() };
     let answer =
-        check(model, labels, formula, options, &Budget::new(limits)).map_err(said(name))?;
+        check(model, labels, formula, options, &Budget::new(limits)).map_err(at_stage(name))?;
     Ok((!matches!(answer.verdict, Verdict::Unknown(_))).then_some(answer))
 }
 
@@ -593,7 +594,7 @@ fn evidence(
     if evidence.verdict != (answer.verdict == Verdict::True) {
         return Err("the evidence is of the other verdict".into());
     }
-    match checker::check(evidence, model, labels, formula).map_err(said("evidence"))? {
+    match checker::check(evidence, model, labels, formula).map_err(at_stage("evidence"))? {
         EvidenceCheck::Confirmed => tally.confirmed += 1,
         EvidenceCheck::StepsOnly => tally.replayed += 1,
     }
@@ -607,7 +608,7 @@ fn case(seed: u64, tapes: &mut [Tape], tally: &mut Tally) -> Result<(), String> 
     for (i, tape) in tapes[1..].iter_mut().enumerate() {
         let kind = if (seed + i as u64) % 4 == 3 { Kind::Weak } else { Kind::Any };
         let text = formula(tape, kind);
-        if traced() {
+        if is_traced() {
             println!("formula {i}: {text}");
         }
         let seed = seed + i as u64;
@@ -624,7 +625,7 @@ fn tapes(seed: u64) -> Vec<Tape> {
 }
 
 /// Runs the same; a panic is a failure.
-fn guarded(seed: u64, tapes: &mut [Tape], tally: &mut Tally) -> Result<(), String> {
+fn catch_panic(seed: u64, tapes: &mut [Tape], tally: &mut Tally) -> Result<(), String> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| case(seed, tapes, tally)))
         .unwrap_or_else(|panic| {
             let text = panic
@@ -642,11 +643,11 @@ fn fail(seed: u64, tapes: &[Tape], error: &str) -> ! {
         .rsplit_once("\nformula ")
         .and_then(|(_, rest)| rest.split(':').next()?.parse::<usize>().ok());
     let seed_of = |kept: Option<usize>| kept.map_or(seed, |i| seed + i as u64);
-    let mut start = vec![tapes[0].used()];
-    start.extend(failing.map(|i| tapes[1 + i].used()));
+    let mut start = vec![tapes[0].choices()];
+    start.extend(failing.map(|i| tapes[1 + i].choices()));
     let run = |tapes: &[Vec<u32>]| {
         let mut tapes: Vec<Tape> = tapes.iter().map(|t| Tape::replay(t.clone())).collect();
-        guarded(seed_of(failing), &mut tapes, &mut Tally::default()).err()
+        catch_panic(seed_of(failing), &mut tapes, &mut Tally::default()).err()
     };
     std::panic::set_hook(Box::new(|_| {}));
     // The smaller case has the same failure, up to the first colon.
@@ -667,7 +668,7 @@ fn fail(seed: u64, tapes: &[Tape], error: &str) -> ! {
 }
 
 /// True if each case is printed.
-fn traced() -> bool {
+fn is_traced() -> bool {
     std::env::var_os("AGREEMENT_TRACE").is_some()
 }
 
@@ -688,10 +689,10 @@ fn run(cases: u64, seconds: u64) {
         let mut seed = first.unwrap_or(0);
         loop {
             let mut tapes = tapes(seed);
-            if traced() {
+            if is_traced() {
                 println!("seed {seed}\n{}", specification(&mut tapes[0].clone()).0);
             }
-            if let Err(error) = guarded(seed, &mut tapes, &mut tally) {
+            if let Err(error) = catch_panic(seed, &mut tapes, &mut tally) {
                 fail(seed, &tapes, &error);
             }
             seed += 1;
@@ -746,10 +747,10 @@ fn a_tape_replays() {
     for seed in 0..20 {
         let mut tape = Tape::new(seed);
         let text = specification(&mut tape);
-        assert_eq!(text, specification(&mut Tape::replay(tape.used())));
+        assert_eq!(text, specification(&mut Tape::replay(tape.choices())));
         let mut tape = Tape::new(seed);
         let text = formula(&mut tape, Kind::Any);
-        assert_eq!(text, formula(&mut Tape::replay(tape.used()), Kind::Any));
+        assert_eq!(text, formula(&mut Tape::replay(tape.choices()), Kind::Any));
     }
     // The smallest tape that makes a formula with a fixed point.
     let has = |tapes: &[Vec<u32>]| {
@@ -760,7 +761,7 @@ fn a_tape_replays() {
         .expect("one of them");
     let mut tape = Tape::new(seed);
     let long = formula(&mut tape, Kind::Any);
-    let small = shrink(vec![tape.used()], 2000, has);
+    let small = shrink(vec![tape.choices()], 2000, has);
     let short = formula(&mut Tape::replay(small[0].clone()), Kind::Any);
     assert!(short.contains("mu ") && short.len() <= long.len() && short.len() < 60, "{short}");
 }

@@ -17,7 +17,7 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// All files with the extension below a folder, relative to the package.
+/// Returns all files with the extension below a folder, relative to the package.
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![Path::new(ROOT).join(folder)];
@@ -39,7 +39,7 @@ fn rust_files() -> Vec<PathBuf> {
     ["src", "tests", "benches", "examples"].iter().flat_map(|f| files(f, "rs")).collect()
 }
 
-/// The layers, in the order in which the library names them.
+/// Returns the layers, in the order in which the library names them.
 fn modules() -> Vec<String> {
     read("src/lib.rs")
         .lines()
@@ -63,7 +63,7 @@ fn code(text: &str) -> String {
     out
 }
 
-/// The layers that a code names.
+/// Returns the layers that a code names.
 fn imports(code: &str) -> Vec<String> {
     let names = code
         .match_indices("mu_")
@@ -149,7 +149,7 @@ fn products_do_not_depend_on_the_testkit() {
     assert!(users > 3, "{users}");
 }
 
-/// The layers that a layer's manifest names, tests aside.
+/// Returns the layers that a layer's manifest names, tests aside.
 fn dependencies(layer: &str) -> Vec<String> {
     let text = read(format!("src/{layer}/Cargo.toml"));
     let normal = text.split("\n[dev-dependencies]").next().unwrap();
@@ -159,12 +159,12 @@ fn dependencies(layer: &str) -> Vec<String> {
         .collect()
 }
 
-/// The names between backquotes.
-fn quoted(text: &str) -> Vec<String> {
+/// Returns the names between backquotes.
+fn backquoted_names(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(String::from).collect()
 }
 
-/// The rows of the table of ARCHITECTURE.md with this heading, cells trimmed.
+/// Returns the rows of the table of ARCHITECTURE.md with this heading, cells trimmed.
 fn table(heading: &str) -> Vec<Vec<String>> {
     let text = read("ARCHITECTURE.md");
     let rows: Vec<&str> = text
@@ -197,8 +197,8 @@ fn layers_do_not_reach_what_they_must_never_know() {
     let mut checked = 0;
     for row in table("| module | what it holds | what it must never know |") {
         let [layer, _, never] = &row[..] else { panic!("{row:?}") };
-        let layer = quoted(layer).remove(0);
-        let mut never_known = quoted(never);
+        let layer = backquoted_names(layer).remove(0);
+        let mut never_known = backquoted_names(never);
         never_known.extend(
             words
                 .iter()
@@ -335,7 +335,7 @@ fn only_the_registry_knows_the_endings_of_models() {
 
 /// Paths of modules that a file names: of other layers `[layer]`, of its own `[layer, module]`.
 /// `super` is resolved by where the file is.
-fn named(layer: &str, own: &[String], code: &str) -> Vec<Vec<String>> {
+fn named_modules(layer: &str, own: &[String], code: &str) -> Vec<Vec<String>> {
     let mut found: Vec<Vec<String>> = imports(code).into_iter().map(|l| vec![l]).collect();
     let word = |rest: &str| {
         rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
@@ -379,8 +379,8 @@ fn named(layer: &str, own: &[String], code: &str) -> Vec<Vec<String>> {
 fn rooms_that_stand_alone_name_nothing_else() {
     let rows = table("| room | what it may know |");
     for row in &rows {
-        let room = quoted(&row[0]).remove(0);
-        let allowed: Vec<Vec<String>> = quoted(row.get(1).map_or("", |c| c))
+        let room = backquoted_names(&row[0]).remove(0);
+        let allowed: Vec<Vec<String>> = backquoted_names(row.get(1).map_or("", |c| c))
             .iter()
             .map(|a| a.split("::").map(String::from).collect())
             .collect();
@@ -404,7 +404,7 @@ fn rooms_that_stand_alone_name_nothing_else() {
                 .trim_end_matches("/mod")
                 .to_string();
             let own: Vec<String> = inside.split('/').map(String::from).collect();
-            for used in named(layer, &own, &code(&read(&file))) {
+            for used in named_modules(layer, &own, &code(&read(&file))) {
                 // Items of the room, and names that are no module: types of a parent that is itself
                 // allowed.
                 let module = |m: &[String]| {
@@ -430,7 +430,8 @@ fn rooms_that_stand_alone_name_nothing_else() {
 fn paths_of_modules_are_found() {
     let own = ["ldd".to_string(), "store".to_string()];
     let text = "use mu_base::ids;\nuse super::{cache::Cache, table};\nuse super::super::helpers;\nuse crate::order::Order;\n";
-    let found: Vec<String> = named("symbolic", &own, text).iter().map(|p| p.join("::")).collect();
+    let found: Vec<String> =
+        named_modules("symbolic", &own, text).iter().map(|p| p.join("::")).collect();
     assert_eq!(
         found,
         [
@@ -501,7 +502,7 @@ fn files_open_with_their_purpose_and_stay_short() {
     }
 }
 
-/// The functions of a formatted file: name, first line, number of lines.
+/// Returns the functions of a formatted file: name, first line, number of lines.
 fn functions(text: &str) -> Vec<(String, usize, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();

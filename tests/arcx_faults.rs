@@ -16,7 +16,7 @@ fn specification() -> String {
     std::fs::read_to_string(package("specs/arcx.spec")).unwrap()
 }
 
-/// The values of all parameters, where `changes` differs from [`SMALL`].
+/// Returns the values of all parameters, where `changes` differs from [`SMALL`].
 fn values(changes: &[(&'static str, u32)]) -> Vec<(&'static str, u32)> {
     SMALL.iter().map(|s| *changes.iter().find(|c| c.0 == s.0).unwrap_or(s)).collect()
 }

@@ -35,7 +35,8 @@ fn linear(seed: u64, text: &str) -> LinearProcess {
         .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"))
 }
 
-/// The smallest strongly bisimilar system of a process, if it is small and has values everywhere.
+/// Returns the smallest strongly bisimilar system of a process, if it is small and has values
+/// everywhere.
 fn system(process: LinearProcess) -> Option<Lts> {
     let model = Compiled::new(process, &Confluence::None).ok()?;
     let budget = Budget::new(Limits { max_states: Some(300), ..Default::default() });

@@ -13,8 +13,8 @@ use mu_check::reals::{solve::solve, translate::translate};
 use mu_check::{process, syntax};
 use std::path::Path;
 
-/// The model of a text, and its system.
-fn explored(text: &str, options: &LineariserOptions) -> (Compiled, ProbabilisticSystem) {
+/// Returns the model of a text, and its system.
+fn explore_text(text: &str, options: &LineariserOptions) -> (Compiled, ProbabilisticSystem) {
     let spec = check_specification(&syntax::parse_specification(Default::default(), text).unwrap())
         .unwrap();
     let model = Compiled::new(linearise(&spec, options).unwrap(), &Confluence::None).unwrap();
@@ -23,7 +23,7 @@ fn explored(text: &str, options: &LineariserOptions) -> (Compiled, Probabilistic
     (model, system)
 }
 
-/// The value of a formula as text.
+/// Returns the value of a formula as text.
 fn value(model: &Compiled, system: &ProbabilisticSystem, formula: &str) -> String {
     let file = syntax::parse_formula(Default::default(), formula).unwrap();
     let typed = check_real(&file, &model.process().data, &model.process().actions).unwrap();
@@ -40,7 +40,7 @@ fn examples_of_the_document() {
     let mut found = 0;
     for block in page.split("```mcrl2 chance\n").skip(1) {
         let text = &block[..block.find("```").unwrap()];
-        let (model, system) = explored(text, &LineariserOptions::default());
+        let (model, system) = explore_text(text, &LineariserOptions::default());
         for expected in text.lines().filter_map(|l| l.strip_prefix("%% ")) {
             found += 1;
             match expected.strip_prefix("formula ").and_then(|f| f.split_once(" has value ")) {
@@ -57,14 +57,14 @@ fn examples_of_the_document() {
         // Neither simplification nor the form of files changes what it is, nor does printing the
         // linear process.
         for options in [LineariserOptions::plain(), LineariserOptions::plain().with_all(true)] {
-            assert!(bisimilar(&system, &explored(text, &options).1), "{text}");
+            assert!(bisimilar(&system, &explore_text(text, &options).1), "{text}");
         }
         let mut bytes = Vec::new();
         aut::write(&system, &mut bytes).unwrap();
         assert!(bisimilar(&system, &aut::read(&bytes[..]).unwrap()), "{text}");
         let printed = process::print::linear_process(model.process());
         assert!(
-            bisimilar(&system, &explored(&printed, &LineariserOptions::default()).1),
+            bisimilar(&system, &explore_text(&printed, &LineariserOptions::default()).1),
             "{printed}"
         );
     }
@@ -96,7 +96,7 @@ fn chance_below_choices_and_in_parallel() {
     ];
     for (one, other) in systems {
         let of = |text: &str| {
-            explored(&format!("act a: Nat; b; {text}"), &LineariserOptions::default()).1
+            explore_text(&format!("act a: Nat; b; {text}"), &LineariserOptions::default()).1
         };
         assert!(bisimilar(&of(one), &of(other)), "{one}");
     }
@@ -133,7 +133,7 @@ fn conditions_before_weights() {
     let apart = "proc P(n: Nat) = (n == 0) -> a(0) . (dist x: Nat[if(x < 3, 1/3, 0)]. P(x)) + (n == 1) -> a(1) . P(1)
         + (n == 2) -> a(2) . (dist x: Nat[if(x < 2, 1/2, 0)]. P(x)); init P(0);";
     let [a, b] = [nested, apart]
-        .map(|t| explored(&format!("act a: Nat; {t}"), &LineariserOptions::default()).1);
+        .map(|t| explore_text(&format!("act a: Nat; {t}"), &LineariserOptions::default()).1);
     assert!(bisimilar(&a, &b));
     assert_eq!((a.state_count(), b.state_count()), (3, 3));
 }
@@ -141,7 +141,7 @@ fn conditions_before_weights() {
 #[test]
 fn parameters_that_are_only_added_to() {
     let text = "act win, lose, stop; proc P(n: Nat) = (n < 3) -> dist x: Bool[if(x, 1/3, 2/3)]. (x -> win . P(n + 1) <> lose . P(n + 1)) <> stop . delta; init P(0);";
-    let (model, system) = explored(text, &LineariserOptions::default());
+    let (model, system) = explore_text(text, &LineariserOptions::default());
     // The number of wins is not bounded by the formula; without a bound of the model it grows for
     // ever.
     assert_eq!(
@@ -157,7 +157,7 @@ fn parameters_that_are_only_added_to() {
         "7"
     );
     let (model, system) =
-        explored("act win; proc P = win . P; init P;", &LineariserOptions::default());
+        explore_text("act win; proc P = win . P; init P;", &LineariserOptions::default());
     assert_eq!(value(&model, &system, "mu X(w: Nat = 0). <win>X(w + 1) || val(w)"), "true");
     assert_eq!(value(&model, &system, "nu X(w: Int = 5). <win>X(w - 1) && val(w)"), "false");
     assert_eq!(value(&model, &system, "mu X(w: Int = 5). <win>X(w - 1) || val(w)"), "5");
@@ -168,7 +168,7 @@ fn parameters_that_are_only_added_to() {
 #[test]
 fn parameters_that_are_only_added_to_agree_with_their_instances() {
     let text = "act a, b; proc P(n: Nat) = dist x: Bool[if(x, 1/3, 2/3)]. (x -> (a . P(0) + b . P(1)) <> (b . P(0) + (n == 1) -> b . P(n)));  init P(0);";
-    let (model, system) = explored(text, &LineariserOptions::default());
+    let (model, system) = explore_text(text, &LineariserOptions::default());
     let equations = |formula: &str| {
         let file = syntax::parse_formula(Default::default(), formula).unwrap();
         let typed = check_real(&file, &model.process().data, &model.process().actions).unwrap();
@@ -226,7 +226,7 @@ proc P(n: Nat) =
   + f(lambda m: Nat. m + n) . dist b: Bool[1/2]. P(0)
   + d((k + k whr k = n + 1 end)) . dist b: Bool[1/2]. P(0);
 init P(0);";
-    let (_, system) = explored(text, &LineariserOptions::default());
+    let (_, system) = explore_text(text, &LineariserOptions::default());
     let text_of = |label: &mu_check::base::ids::LabelId| system.table.texts[label.index()].clone();
     let labels: std::collections::BTreeSet<String> = system.labels.iter().map(text_of).collect();
     for expected in ["d(1)", "d(2)", "d(10)", "e(true)", "e(false)", "c"] {
@@ -238,7 +238,7 @@ init P(0);";
 /// point is below it too.
 #[test]
 fn negative_factors_keep_fixed_points_monotone() {
-    let (model, system) = explored("act a; init a . delta;", &LineariserOptions::default());
+    let (model, system) = explore_text("act a; init a . delta;", &LineariserOptions::default());
     let translated = |formula: &str| {
         let file = syntax::parse_formula(Default::default(), formula).unwrap();
         let typed = check_real(&file, &model.process().data, &model.process().actions).unwrap();
@@ -260,7 +260,7 @@ fn negative_factors_keep_fixed_points_monotone() {
 #[test]
 fn a_limit_of_states_is_met() {
     let text = "act a: Nat; proc P(n: Nat) = (n < 9) -> a(n) . P(n + 1); init P(0);";
-    let (model, system) = explored(text, &LineariserOptions::default());
+    let (model, system) = explore_text(text, &LineariserOptions::default());
     let all = system.state_count() as u64;
     for (limit, expected) in [(1, Stop::States), (all - 1, Stop::States), (all, Stop::Complete)] {
         let budget = Budget::new(Limits { max_states: Some(limit), ..Default::default() });

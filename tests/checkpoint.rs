@@ -7,7 +7,7 @@ fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|w| w.to_string()).collect()
 }
 
-/// The figures that must not depend on interruptions.
+/// Returns the figures that must not depend on interruptions.
 fn figures(json: &serde_json::Value) -> Vec<u64> {
     ["states", "transitions", "deadlocks"].iter().map(|k| json[k].as_u64().unwrap()).collect()
 }

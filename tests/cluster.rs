@@ -40,7 +40,7 @@ fn figures(json: &Value) -> Vec<u64> {
         .collect()
 }
 
-fn written(folder: &Path, name: &str, text: &str) -> String {
+fn write_file(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
     path.display().to_string()
@@ -55,7 +55,7 @@ fn several_processes_count_what_one_does() {
     let folder = tempfile::tempdir().unwrap();
     let values = VALUES.replace("r / 2", "1 / 2");
     let models = [
-        (written(folder.path(), "values.mcrl2", &values), ""),
+        (write_file(folder.path(), "values.mcrl2", &values), ""),
         (package("specs/arcx.spec"), "-D max_operation_id=0"),
         (package("specs/arcx.spec"), "-D max_operation_id=1"),
         (package("specs/arcx.spec"), "-D max_operation_id=1 --confluence auto"),
@@ -86,7 +86,7 @@ fn several_processes_count_what_one_does() {
 #[test]
 fn what_is_no_symmetry_for_one_process_is_none_for_all() {
     let folder = tempfile::tempdir().unwrap();
-    let model = written(folder.path(), "late.mcrl2", LATE);
+    let model = write_file(folder.path(), "late.mcrl2", LATE);
     let dropped = |o: &Outcome| o.stderr.matches("some explored step has no image").count();
     // A busy machine may give symmetries up, by time, before one of them fails: then again.
     let explored = |options: &str| {
@@ -123,7 +123,7 @@ init allow({b, start}, comm({a|a|a|a -> b}, P0 || P0 || P0 || P0));";
 #[test]
 fn symmetries_that_cost_more_than_they_save_are_given_up_by_all() {
     let folder = tempfile::tempdir().unwrap();
-    let model = written(folder.path(), "alike.mcrl2", ALIKE);
+    let model = write_file(folder.path(), "alike.mcrl2", ALIKE);
     // Costs are measured in time, which a busy machine may distort: then again.
     let outcome = (0..10)
         .map(|_| mu_check(&words("explore @ -v --processes 3", &model)))
@@ -140,7 +140,7 @@ fn symmetries_that_cost_more_than_they_save_are_given_up_by_all() {
 #[test]
 fn limits_are_of_all_processes_together() {
     let folder = tempfile::tempdir().unwrap();
-    let model = written(folder.path(), "large.mcrl2", LARGE);
+    let model = write_file(folder.path(), "large.mcrl2", LARGE);
     let few =
         mu_check(&words("explore @ --processes 3 --max-states 20000 --without symmetry", &model));
     assert_eq!((few.code, few.json["stop"].as_str()), (3, Some("max-states")), "{}", few.stderr);
@@ -175,7 +175,7 @@ fn start(arguments: &[String]) -> Child {
         .unwrap()
 }
 
-fn ended(child: Child) -> Outcome {
+fn wait_for(child: Child) -> Outcome {
     let output = child.wait_with_output().unwrap();
     Outcome {
         code: output.status.code().unwrap_or(-1),
@@ -187,7 +187,7 @@ fn ended(child: Child) -> Outcome {
 #[test]
 fn a_killed_process_ends_the_others_with_unknown_and_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let model = written(folder.path(), "large.mcrl2", LARGE);
+    let model = write_file(folder.path(), "large.mcrl2", LARGE);
     // While they may still meet each other, and while they search: they have written something
     // then.
     for searching in [false, true] {
@@ -208,7 +208,7 @@ fn a_killed_process_ends_the_others_with_unknown_and_is_named() {
             Command::new("kill").args(["-9", &others[0].to_string()]).status().unwrap().success()
         );
         let killed = Instant::now();
-        let outcome = ended(run);
+        let outcome = wait_for(run);
         assert!(killed.elapsed() < Duration::from_secs(20), "{:?}", killed.elapsed());
         assert_eq!(
             (outcome.code, outcome.json["stop"].as_str()),
@@ -250,7 +250,7 @@ impl Two {
         Self { folder, list, addresses }
     }
     fn start(&self, me: usize, options: &str, secret: &str) -> Child {
-        let path = written(self.folder.path(), &format!("secret{me}"), secret);
+        let path = write_file(self.folder.path(), &format!("secret{me}"), secret);
         let text = format!(
             "explore @ {options} --cluster {} --process {me} --secret {path}",
             self.list.display()
@@ -297,7 +297,7 @@ fn strangers_on_the_port_change_nothing() {
         strangers += 1;
     }
     let second = two.start(1, "-D max_operation_id=1", SECRET);
-    let (first, second) = (ended(first), ended(second));
+    let (first, second) = (wait_for(first), wait_for(second));
     assert_eq!((first.code, second.code), (0, 0), "{}{}", first.stderr, second.stderr);
     assert_eq!(figures(&first.json), [275_528, 692_652, 1441]);
     assert_eq!(second.json, Value::Null, "process 0 reports for all");
@@ -309,7 +309,7 @@ fn another_secret_model_or_option_is_refused() {
     // Process 0 is still there when the other gives up, also on a busy machine.
     let first = two.start(0, "--timeout 6s", SECRET);
     let second = two.start(1, "--timeout 3s", "a secret that is another one");
-    for outcome in [ended(first), ended(second)] {
+    for outcome in [wait_for(first), wait_for(second)] {
         assert_eq!(
             (outcome.code, outcome.json["states"].as_u64()),
             (3, Some(0)),
@@ -325,7 +325,7 @@ fn another_secret_model_or_option_is_refused() {
     ] {
         let two = Two::new();
         let (first, second) = (two.start(0, "", SECRET), two.start(1, options, SECRET));
-        for (peer, outcome) in [1, 0].into_iter().zip([ended(first), ended(second)]) {
+        for (peer, outcome) in [1, 0].into_iter().zip([wait_for(first), wait_for(second)]) {
             assert_eq!(outcome.code, 2, "{}", outcome.stderr);
             assert!(
                 outcome.stderr.contains(&format!("process {peer} runs {what}")),
@@ -340,9 +340,9 @@ fn another_secret_model_or_option_is_refused() {
 #[test]
 fn ways_are_those_of_one_process() {
     let folder = tempfile::tempdir().unwrap();
-    let values = written(folder.path(), "values.mcrl2", &VALUES.replace("r / 2", "1 / 2"));
+    let values = write_file(folder.path(), "values.mcrl2", &VALUES.replace("r / 2", "1 / 2"));
     let ends = "act a, b; c: Nat;\ninit (sum n: Nat. (n < 9) -> c(n)) . (a + b) || (a + b);\n";
-    let ends = written(folder.path(), "ends.mcrl2", ends);
+    let ends = write_file(folder.path(), "ends.mcrl2", ends);
     let evidence = folder.path().join("why.svg").display().to_string();
     let sought = [
         (&package("specs/arcx.spec"), "-D max_operation_id=1 --deadlock", 1),
@@ -398,12 +398,12 @@ fn what_several_processes_do_not_do_is_refused_by_name() {
         );
     }
     let folder = tempfile::tempdir().unwrap();
-    let lts = written(folder.path(), "one.aut", "des (0,1,2)\n(0,\"a\",1)\n");
+    let lts = write_file(folder.path(), "one.aut", "des (0,1,2)\n(0,\"a\",1)\n");
     let refused = mu_check(&words("explore @ --processes 2", &lts));
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     let error = mu_check(&words(
         "explore @ --processes 2",
-        &written(folder.path(), "bad.mcrl2", "init a;\n"),
+        &write_file(folder.path(), "bad.mcrl2", "init a;\n"),
     ));
     assert_eq!((error.code, error.stderr.matches("error:").count()), (2, 1), "{}", error.stderr);
 }
@@ -412,7 +412,7 @@ fn what_several_processes_do_not_do_is_refused_by_name() {
 fn an_error_of_the_model_is_printed_once_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let text = "map f: Nat -> Nat;\nact a: Nat;\nproc P(i: Nat) = (i < 60) -> a(i) . P(i + 1) + (i == 40) -> a(f(i)) . P(f(i));\ninit P(0) || P(0) || P(0);\n";
-    let model = written(folder.path(), "undefined.mcrl2", text);
+    let model = write_file(folder.path(), "undefined.mcrl2", text);
     let (one, many) = (
         mu_check(&words("explore @", &model)),
         mu_check(&words("explore @ --processes 3", &model)),
@@ -544,7 +544,7 @@ proc P(i, j, k, l, m: Nat) = (i < 8) -> a . P(i = i + 1) + (j < 8) -> b . P(j = 
 init P(0, 0, 0, 0, 0);
 ";
     let (model, kept) = (
-        written(folder.path(), "wide.mcrl2", text),
+        write_file(folder.path(), "wide.mcrl2", text),
         folder.path().join("kept").display().to_string(),
     );
     let common = "explore @ --without symmetry";
@@ -561,8 +561,8 @@ init P(0, 0, 0, 0, 0);
     }
 }
 
-/// The newest checkpoint in a folder of which all shares are there: its number, and of how many
-/// processes.
+/// Returns the newest checkpoint in a folder of which all shares are there: its number, and of how
+/// many processes.
 pub(crate) fn newest(kept: &Path) -> Option<(u64, u64)> {
     let mut shares: BTreeMap<(u64, u64), u64> = BTreeMap::new();
     for file in std::fs::read_dir(kept).into_iter().flatten().flatten() {
@@ -583,7 +583,7 @@ pub(crate) fn newest(kept: &Path) -> Option<(u64, u64)> {
 /// random moment of the time that a whole search took. A search that ends before it is killed (a
 /// signal to a process that has ended counts for nothing) begins anew. The last one, which nobody
 /// kills, resumes.
-fn killed_and_gone_on_with(kills: usize, seed: u64) {
+fn kill_and_continue(kills: usize, seed: u64) {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("kept");
     let model = package("specs/arcx.spec");
@@ -630,7 +630,7 @@ fn killed_and_gone_on_with(kills: usize, seed: u64) {
                 .status()
                 .unwrap();
         }
-        let outcome = ended(run);
+        let outcome = wait_for(run);
         let took = begin.elapsed();
         let begin = Instant::now();
         while others.iter().any(|p| Path::new(&format!("/proc/{p}/exe")).exists()) {
@@ -681,7 +681,7 @@ fn killed_and_gone_on_with(kills: usize, seed: u64) {
 
 #[test]
 fn searches_with_killed_processes_come_to_the_same_end() {
-    killed_and_gone_on_with(2, 11);
+    kill_and_continue(2, 11);
 }
 
 /// `cargo test --release --test suite -- --ignored --nocapture cluster::many`: half an hour's worth
@@ -689,5 +689,5 @@ fn searches_with_killed_processes_come_to_the_same_end() {
 #[test]
 #[ignore = "a minute or two"]
 fn many_searches_with_killed_processes_come_to_the_same_end() {
-    (0..10).for_each(|seed| killed_and_gone_on_with(20, 100 + seed));
+    (0..10).for_each(|seed| kill_and_continue(20, 100 + seed));
 }

@@ -18,7 +18,7 @@ proc P(i: Nat) = sum n: Nat. (n < 70) -> a(n) . P(i) + b . P((i + 1) mod 20) + (
 init P(0);
 ";
 
-fn written(folder: &Path, name: &str, text: &str) -> String {
+fn write_file(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
     path.display().to_string()
@@ -56,7 +56,7 @@ fn figures(outcome: &Outcome) -> Vec<u64> {
 #[test]
 fn obligations_in_batches_are_counted_once() {
     let folder = tempfile::tempdir().unwrap();
-    let model = written(folder.path(), "many.mcrl2", MANY);
+    let model = write_file(folder.path(), "many.mcrl2", MANY);
     let formula =
         "forall n: Nat. val(n < 70) => nu X(m: Nat = n). ([true]X(m) && [a(m)]mu Y. [c]Y)";
     // For each of 20 states and 70 obligations X(n), and those of Y after a(n) and any number of c.
@@ -79,7 +79,7 @@ fn obligations_in_batches_are_counted_once() {
 #[test]
 fn searches_that_any_limit_ends_come_to_the_same_figures() {
     let folder = tempfile::tempdir().unwrap();
-    let model = written(folder.path(), "parties.mcrl2", PARTIES);
+    let model = write_file(folder.path(), "parties.mcrl2", PARTIES);
     let formulas = [
         "-f",
         "[true*]<true>true",

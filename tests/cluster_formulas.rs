@@ -20,7 +20,7 @@ init allow({serve, leave, gone, count, join}, comm({join | join -> join, called 
   Customer(a, 0) || Customer(b, 0) || Customer(c, 0) || Desk([])));
 ";
 
-fn written(folder: &Path, name: &str, text: &str) -> String {
+fn write_file(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
     path.display().to_string()
@@ -45,7 +45,7 @@ fn comparable(result: &Value) -> Vec<Value> {
     out
 }
 
-fn all(outcome: &Outcome) -> Vec<Vec<Value>> {
+fn all_results(outcome: &Outcome) -> Vec<Vec<Value>> {
     let results =
         outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr));
     results.iter().map(comparable).collect()
@@ -54,7 +54,7 @@ fn all(outcome: &Outcome) -> Vec<Vec<Value>> {
 #[test]
 fn verdicts_equations_and_evidence_are_those_of_one_process() {
     let folder = tempfile::tempdir().unwrap();
-    let queue = written(folder.path(), "queue.mcrl2", QUEUE);
+    let queue = write_file(folder.path(), "queue.mcrl2", QUEUE);
     let arcx = package("specs/arcx.spec");
     let files = ["1a.gos", "2.selfobserving", "3.cacheconsistency"]
         .map(|f| package(&format!("formulas/{f}.mcf")))
@@ -79,11 +79,15 @@ fn verdicts_equations_and_evidence_are_those_of_one_process() {
     for (model, formulas, options) in cases {
         let one = check(model, formulas, options);
         assert!([0, 1].contains(&one.code), "{}", one.stderr);
-        decided += all(&one).iter().filter(|comparable| comparable[2] != 0).count();
+        decided += all_results(&one).iter().filter(|comparable| comparable[2] != 0).count();
         for count in [1, 2, 3, 5] {
             let many = check(model, formulas, &format!("{options} --processes {count}"));
             assert_eq!(many.code, one.code, "{model}, {count} processes: {}", many.stderr);
-            assert_eq!(all(&many), all(&one), "{model} {options}, {count} processes");
+            assert_eq!(
+                all_results(&many),
+                all_results(&one),
+                "{model} {options}, {count} processes"
+            );
             assert_eq!(many.json["processes"]["count"], count);
             sent += many.json["processes"]["sent_states"].as_u64().unwrap();
         }
@@ -95,12 +99,12 @@ fn verdicts_equations_and_evidence_are_those_of_one_process() {
 #[test]
 fn formulas_that_no_search_decides_have_the_verdicts_of_one_process() {
     let folder = tempfile::tempdir().unwrap();
-    let infinite = written(
+    let infinite = write_file(
         folder.path(),
         "infinite.mcrl2",
         "act a: Nat; b; proc P(i: Nat) = sum m: Nat. a(m) . P(m) + b . P(i); init P(0);",
     );
-    let finite = written(
+    let finite = write_file(
         folder.path(),
         "finite.mcrl2",
         "act a: Nat; b; proc P(i: Nat) = (i < 5) -> a(i) . P(i + 1) + b . P(i); init P(0);",
@@ -140,7 +144,7 @@ fn formulas_that_no_search_decides_have_the_verdicts_of_one_process() {
 #[test]
 fn one_of_several_formulas_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
-    let queue = written(folder.path(), "queue.mcrl2", QUEUE);
+    let queue = write_file(folder.path(), "queue.mcrl2", QUEUE);
     let output = Command::new(env!("CARGO_BIN_EXE_mu-check"))
         .args(["check", &queue, "-f", "<nosuch>true", "-f", "<join(a)>true", "--processes", "2"])
         .output()
@@ -159,26 +163,27 @@ fn one_of_several_formulas_is_rejected() {
 fn least_fixed_points_need_a_graph_without_cycles() {
     let folder = tempfile::tempdir().unwrap();
     let text = "act a, b: Nat;\nproc P(n: Nat) = (n < 9) -> a(n) . P(n + 1) + (n < 8) -> b(n) . P(n + 2) + (n == 9) -> a(9) . P(10);\n";
-    let ends = written(folder.path(), "ends.mcrl2", &format!("{text}init P(0) || P(0) || P(5);\n"));
+    let ends =
+        write_file(folder.path(), "ends.mcrl2", &format!("{text}init P(0) || P(0) || P(5);\n"));
     // Something may come to a state from which something had gone on, since ways to a state have
     // several lengths.
     let at_last = "[true*.b(0)]mu X. [!a(9)]X";
     let one = check(&ends, &["mu X. [!a(9)]X"], "--without por");
     for count in [1, 2, 3] {
         let many = check(&ends, &["mu X. [!a(9)]X"], &format!("--processes {count}"));
-        assert_eq!((many.code, all(&many)), (0, all(&one)), "{}", many.stderr);
+        assert_eq!((many.code, all_results(&many)), (0, all_results(&one)), "{}", many.stderr);
     }
     // The model has a cycle, but only after the required action.
     let after = text.replace("P(10);", "Q;\nproc Q = b(7) . Q;")
         + "init allow({a, b}, P(0) || P(0) || P(5));\n";
-    let after = written(folder.path(), "after.mcrl2", &after);
+    let after = write_file(folder.path(), "after.mcrl2", &after);
     for formula in ["mu X. [!a(9)]X", "[b(0)]mu X. [!a(9)]X", "mu X. [!a(9) && !b(7)]X"] {
         let one = check(&after, &[formula], "--without por");
         assert!([0, 1].contains(&one.code), "{}", one.stderr);
         for count in [1, 2, 3] {
             let many = check(&after, &[formula], &format!("--processes {count}"));
             // One process has reached the states beyond, in its second search.
-            let [one_parts, many_parts] = [&one, &many].map(|o| all(o)[0][..4].to_vec());
+            let [one_parts, many_parts] = [&one, &many].map(|o| all_results(o)[0][..4].to_vec());
             assert_eq!(
                 (many.code, many_parts),
                 (one.code, one_parts),
@@ -187,7 +192,7 @@ fn least_fixed_points_need_a_graph_without_cycles() {
             );
         }
     }
-    let turns = written(
+    let turns = write_file(
         folder.path(),
         "turns.mcrl2",
         &format!("{text}proc Q = b(100) . Q;\ninit P(0) || Q;\n"),
@@ -204,8 +209,8 @@ fn least_fixed_points_need_a_graph_without_cycles() {
         for count in [1, 2, 3] {
             let many = check(&turns, &[formula], &format!("--processes {count}"));
             assert_eq!(
-                (many.code, all(&many)),
-                (one.code, all(&one)),
+                (many.code, all_results(&many)),
+                (one.code, all_results(&one)),
                 "{formula}: {}",
                 many.stderr
             );
@@ -224,7 +229,7 @@ fn least_fixed_points_need_a_graph_without_cycles() {
     ];
     let (one, many) =
         (check(&turns, &formulas, "--without por"), check(&turns, &formulas, "--processes 2"));
-    assert_eq!((many.code, all(&many)), (one.code, all(&one)), "{}", many.stderr);
+    assert_eq!((many.code, all_results(&many)), (one.code, all_results(&one)), "{}", many.stderr);
     let alone: Vec<bool> =
         many.json["results"].as_array().unwrap().iter().map(|r| r["alone"] == true).collect();
     assert_eq!(alone, [false, true, false, true]);
@@ -241,7 +246,7 @@ fn least_fixed_points_need_a_graph_without_cycles() {
 #[test]
 fn games_have_the_verdicts_equations_and_evidence_of_one_process() {
     let folder = tempfile::tempdir().unwrap();
-    let queue = written(folder.path(), "queue.mcrl2", QUEUE);
+    let queue = write_file(folder.path(), "queue.mcrl2", QUEUE);
     let arcx = package("specs/arcx.spec");
     let formulas = [
         "nu X. mu Y. <true>Y || <serve(a)>X",
@@ -268,14 +273,14 @@ fn games_have_the_verdicts_equations_and_evidence_of_one_process() {
             &if options.contains("--without") { apart } else { format!("{options} --without por") },
         );
         assert!([0, 1].contains(&one.code), "{}", one.stderr);
-        for comparable in all(&one) {
+        for comparable in all_results(&one) {
             verdicts[usize::from(comparable[0] == "true")] += 1;
         }
         for count in [1, 2, 3, 5] {
             let many = check(model, formulas, &format!("{options} --processes {count}"));
             assert_eq!(
-                (many.code, all(&many)),
-                (one.code, all(&one)),
+                (many.code, all_results(&many)),
+                (one.code, all_results(&one)),
                 "{model} {options}, {count} processes: {}",
                 many.stderr
             );
@@ -295,8 +300,8 @@ fn games_have_the_verdicts_equations_and_evidence_of_one_process() {
         listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
     drop(listeners);
     let (hosts, secret) = (
-        written(folder.path(), "hosts", &hosts.join("\n")),
-        written(folder.path(), "secret", "a secret of these two\n"),
+        write_file(folder.path(), "hosts", &hosts.join("\n")),
+        write_file(folder.path(), "secret", "a secret of these two\n"),
     );
     for (formula, code) in [(formulas[7], 0), (formulas[0], 1)] {
         let start = |me: &str| {
@@ -333,7 +338,7 @@ fn games_have_the_verdicts_equations_and_evidence_of_one_process() {
 #[cfg(target_os = "linux")]
 fn a_game_too_large_and_a_process_lost_meanwhile_end_all() {
     let folder = tempfile::tempdir().unwrap();
-    let model = written(folder.path(), "large.mcrl2", LARGE);
+    let model = write_file(folder.path(), "large.mcrl2", LARGE);
     let game = "nu X. mu Y. <true>Y || <a(40)>X";
     let large = check(&model, &[game], "--processes 2 --max-memory 160M");
     let result = &large.json["results"][0];
@@ -400,7 +405,7 @@ fn a_game_too_large_and_a_process_lost_meanwhile_end_all() {
 #[test]
 fn unreachable_labels_are_reported_by_one_process_only() {
     let folder = tempfile::tempdir().unwrap();
-    let queue = written(folder.path(), "queue.mcrl2", QUEUE);
+    let queue = write_file(folder.path(), "queue.mcrl2", QUEUE);
     let formulas = ["[true*.count(7)]false", "[true*.leave(a, [])]false"];
     let comparable = |outcome: &Outcome| {
         let results = outcome.json["results"]
@@ -425,7 +430,7 @@ fn unreachable_labels_are_reported_by_one_process_only() {
     }
 }
 
-/// A model of three parties with random steps, some together.
+/// Returns a model of three parties with random steps, some together.
 fn random_model(random: &mut Random) -> String {
     let mut text = String::from("act a, b, c: Nat; s, r, t: Nat;\n");
     for p in 0..3 {
@@ -467,15 +472,20 @@ fn random_formulas_on_random_models_have_the_same_verdicts() {
     let (mut held, mut failed) = (0, 0);
     for seed in 0..6 {
         let mut random = Random::new(seed);
-        let model = written(folder.path(), "random.mcrl2", &random_model(&mut random));
+        let model = write_file(folder.path(), "random.mcrl2", &random_model(&mut random));
         let formulas: Vec<String> = (0..8).map(|_| random_formula(&mut random)).collect();
         let formulas: Vec<&str> = formulas.iter().map(String::as_str).collect();
         let one = check(&model, &formulas, "--without por");
         assert!([0, 1].contains(&one.code), "seed {seed}: {}", one.stderr);
         let count = 2 + seed % 3;
         let many = check(&model, &formulas, &format!("--processes {count}"));
-        assert_eq!((many.code, all(&many)), (one.code, all(&one)), "seed {seed}: {}", many.stderr);
-        for comparable in all(&one) {
+        assert_eq!(
+            (many.code, all_results(&many)),
+            (one.code, all_results(&one)),
+            "seed {seed}: {}",
+            many.stderr
+        );
+        for comparable in all_results(&one) {
             if comparable[0] == "true" { held += 1 } else { failed += 1 }
         }
     }
@@ -490,7 +500,7 @@ fn random_formulas_about_the_end_have_the_same_verdicts() {
     let (mut by_all, mut games) = (0, 0);
     for seed in 0..8 {
         let mut random = Random::new(900 + seed);
-        let model = written(folder.path(), "random.mcrl2", &random_model(&mut random));
+        let model = write_file(folder.path(), "random.mcrl2", &random_model(&mut random));
         for _ in 0..4 {
             let mut act =
                 || format!("{}({})", ["a", "b", "c", "t"][random.below(4)], random.below(2));
@@ -504,8 +514,8 @@ fn random_formulas_about_the_end_have_the_same_verdicts() {
             assert!([0, 1].contains(&one.code), "seed {seed}: {}", one.stderr);
             let many = check(&model, &[&formula], &format!("--processes {}", 1 + seed % 3));
             assert_eq!(
-                (many.code, all(&many)),
-                (one.code, all(&one)),
+                (many.code, all_results(&many)),
+                (one.code, all_results(&one)),
                 "seed {seed}, {formula}: {}",
                 many.stderr
             );
@@ -539,8 +549,8 @@ fn confluent_steps_are_taken_at_once_where_one_process_does() {
     for count in [1, 2, 3] {
         let many = check(&arcx, &formulas, &format!("{options} --processes {count}"));
         assert_eq!(
-            (many.code, all(&many)),
-            (one.code, all(&one)),
+            (many.code, all_results(&many)),
+            (one.code, all_results(&one)),
             "{count} processes: {}",
             many.stderr
         );
@@ -661,7 +671,7 @@ fn a_check_that_ends_early_goes_on() {
     });
     assert!(killed.is_some(), "no search was lost");
     let end = run(&format!("--processes 3 --resume {kept}"));
-    assert_eq!((end.code, all(&end)), (0, all(&whole)), "{}", end.stderr);
+    assert_eq!((end.code, all_results(&end)), (0, all_results(&whole)), "{}", end.stderr);
     let other = check(
         &package("specs/arcx.spec"),
         &["[true*]<true>true"],
@@ -673,10 +683,10 @@ fn a_check_that_ends_early_goes_on() {
 /// More states than anybody has time for.
 const LARGE: &str = "act a: Nat;\nproc P(i: Nat) = (i < 40) -> a(i) . P(i + 1);\ninit P(0) || P(0) || P(0) || P(0) || P(0);\n";
 
-/// A check of it by three processes, with checkpoints; how it ends once something was done to one
-/// of the others, and how many of them outlive it.
-fn disturbed(folder: &Path, signal: Option<&str>, options: &str) -> (Outcome, Duration) {
-    let model = written(folder, "large.mcrl2", LARGE);
+/// Returns a check of it by three processes, with checkpoints; how it ends once something was done
+/// to one of the others, and how many of them outlive it.
+fn disturb(folder: &Path, signal: Option<&str>, options: &str) -> (Outcome, Duration) {
+    let model = write_file(folder, "large.mcrl2", LARGE);
     let kept = folder.join("kept");
     let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
     command.args([
@@ -772,7 +782,7 @@ fn goes_on(outcome: &Outcome, reason: &str) {
 #[cfg(target_os = "linux")]
 fn a_process_that_reaches_its_bound_of_memory_ends_the_check_of_all() {
     let folder = tempfile::tempdir().unwrap();
-    let (outcome, _) = disturbed(folder.path(), None, "--max-memory 120M");
+    let (outcome, _) = disturb(folder.path(), None, "--max-memory 120M");
     goes_on(&outcome, "max-memory");
 }
 
@@ -781,7 +791,7 @@ fn a_process_that_reaches_its_bound_of_memory_ends_the_check_of_all() {
 #[cfg(target_os = "linux")]
 fn a_process_that_is_killed_ends_the_check_of_all() {
     let folder = tempfile::tempdir().unwrap();
-    let (outcome, took) = disturbed(folder.path(), Some("-9"), "");
+    let (outcome, took) = disturb(folder.path(), Some("-9"), "");
     assert!(took < Duration::from_secs(20), "{took:?}");
     assert!(
         outcome.json["processes"]["lost"].as_str().is_some_and(|l| l.contains("signal: 9")),
@@ -796,7 +806,7 @@ fn a_process_that_is_killed_ends_the_check_of_all() {
 #[cfg(target_os = "linux")]
 fn a_process_that_hangs_ends_the_check_of_all() {
     let folder = tempfile::tempdir().unwrap();
-    let (outcome, took) = disturbed(folder.path(), Some("-STOP"), "");
+    let (outcome, took) = disturb(folder.path(), Some("-STOP"), "");
     assert!(took < Duration::from_secs(60), "{took:?}");
     assert!(
         outcome.json["processes"]["lost"].as_str().is_some_and(|l| l.contains("no sign of life")),

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 const SECRET: &str = "a secret that nobody else knows\n";
 
-/// A port that is free now.
+/// Returns a port that is free now.
 fn free() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -85,7 +85,12 @@ fn proxy(listener: TcpListener, to: u16, network: &Arc<Network>, seed: u64) {
 }
 
 /// Starts processes with proxies for all connections.
-fn through(count: usize, folder: &Path, options: &str, seed: u64) -> (Vec<Child>, Arc<Network>) {
+fn start_with_proxies(
+    count: usize,
+    folder: &Path,
+    options: &str,
+    seed: u64,
+) -> (Vec<Child>, Arc<Network>) {
     let network = Arc::new(Network { cut: AtomicBool::new(false), bytes: AtomicU64::new(0) });
     let ports: Vec<u16> = (0..count).map(|_| free()).collect();
     let proxies: Vec<TcpListener> =
@@ -110,7 +115,7 @@ fn through(count: usize, folder: &Path, options: &str, seed: u64) -> (Vec<Child>
     ((0..count).map(start).collect(), network)
 }
 
-fn ended(child: Child) -> Outcome {
+fn wait_for(child: Child) -> Outcome {
     let output = child.wait_with_output().unwrap();
     Outcome {
         code: output.status.code().unwrap_or(-1),
@@ -123,9 +128,13 @@ fn ended(child: Child) -> Outcome {
 fn networks_that_delay_and_cut_up_change_nothing() {
     for (count, seed) in [(2, 5), (3, 6)] {
         let folder = tempfile::tempdir().unwrap();
-        let (processes, network) =
-            through(count, folder.path(), "-D max_operation_id=1 --confluence auto", seed);
-        let outcomes: Vec<Outcome> = processes.into_iter().map(ended).collect();
+        let (processes, network) = start_with_proxies(
+            count,
+            folder.path(),
+            "-D max_operation_id=1 --confluence auto",
+            seed,
+        );
+        let outcomes: Vec<Outcome> = processes.into_iter().map(wait_for).collect();
         assert!(
             outcomes.iter().all(|o| o.code == 0),
             "seed {seed}: {:?}",
@@ -146,7 +155,7 @@ fn networks_that_delay_and_cut_up_change_nothing() {
 fn a_network_that_goes_silent_ends_the_search_with_unknown() {
     let folder = tempfile::tempdir().unwrap();
     let (processes, network) =
-        through(2, folder.path(), "-D max_operation_id=6 --without symmetry", 9);
+        start_with_proxies(2, folder.path(), "-D max_operation_id=6 --without symmetry", 9);
     let begin = Instant::now();
     while network.bytes.load(Ordering::Relaxed) < 100_000 {
         assert!(begin.elapsed() < Duration::from_secs(60));
@@ -154,7 +163,7 @@ fn a_network_that_goes_silent_ends_the_search_with_unknown() {
     }
     network.cut.store(true, Ordering::Relaxed);
     let cut = Instant::now();
-    let outcomes: Vec<Outcome> = processes.into_iter().map(ended).collect();
+    let outcomes: Vec<Outcome> = processes.into_iter().map(wait_for).collect();
     assert!(cut.elapsed() < Duration::from_secs(30), "{:?}", cut.elapsed());
     for outcome in &outcomes {
         assert_eq!(outcome.code, 3, "{}", outcome.stderr);
@@ -230,7 +239,7 @@ fn hosts_with_a_cut_network_end_with_unknown() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let whole: Vec<Outcome> =
-        [0, 1].map(|me| start(me, "-D max_operation_id=1")).into_iter().map(ended).collect();
+        [0, 1].map(|me| start(me, "-D max_operation_id=1")).into_iter().map(wait_for).collect();
     assert_eq!(
         (whole[0].code, whole[0].json["states"].as_u64()),
         (0, Some(275_528)),
@@ -251,7 +260,7 @@ fn hosts_with_a_cut_network_end_with_unknown() {
     }
     assert!(succeeds("ip -n mu-check-a link set mu-a down"));
     let cut = Instant::now();
-    let outcomes: Vec<Outcome> = running.into_iter().map(ended).collect();
+    let outcomes: Vec<Outcome> = running.into_iter().map(wait_for).collect();
     println!("cut: both had ended after {:.1} s", cut.elapsed().as_secs_f64());
     assert!(cut.elapsed() < Duration::from_secs(30), "{:?}", cut.elapsed());
     assert!(outcomes.iter().all(|o| o.code == 3), "{} {}", outcomes[0].stderr, outcomes[1].stderr);

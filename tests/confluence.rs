@@ -20,8 +20,8 @@ use mu_check::syntax;
 const VARS: [&str; 5] = ["x", "y", "z", "v", "w"];
 const VALUES: [&str; 3] = ["d1", "d2", "d3"];
 
-/// A process of summands that each look at one or two of the parameters they name and set one or
-/// two.
+/// Returns a process of summands that each look at one or two of the parameters they name and set
+/// one or two.
 fn specification(random: &mut Random) -> String {
     let parameters = &VARS[..3 + random.below(3)];
     // Often one parameter is the location of the process, so that steps of different locations are
@@ -82,8 +82,9 @@ fn summand(random: &mut Random, parameters: &[&str], control: bool) -> String {
     format!("({}) -> {action} . P({})", conditions.join(" && "), updates.join(", "))
 }
 
-/// The whole system, the one with priority for confluent steps, and whether there were such steps.
-fn both(
+/// Returns the whole system, the one with priority for confluent steps, and whether there were such
+/// steps.
+fn explore_both(
     text: &str,
     confluence: &Confluence,
     sources: &mut SourceMap,
@@ -132,7 +133,7 @@ fn compare(confluence: &Confluence, also: &dyn Fn(Lts) -> (Lts, bool)) {
     for seed in seeds {
         let text = specification(&mut Random::new(seed));
         let mut sources = SourceMap::new();
-        let (whole, less, prioritised) = both(&text, confluence, &mut sources)
+        let (whole, less, prioritised) = explore_both(&text, confluence, &mut sources)
             .unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d.render(&sources)));
         let ((whole, _), (less, skipped)) = (also(whole), also(less));
         if skipped {

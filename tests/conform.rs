@@ -21,20 +21,20 @@ use mu_check::syntax::{parse_specification, template};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The histories of a specification's text, with what its interface says, up to `operations` of
-/// each processor.
+/// Returns the histories of a specification's text, with what its interface says, up to
+/// `operations` of each processor.
 fn histories(
     text: &str,
     interface: &str,
     defines: &[(&str, u32)],
     operations: usize,
 ) -> BTreeSet<History> {
-    searched(text, interface, defines, operations, false).0
+    search_histories(text, interface, defines, operations, false).0
 }
 
-/// The same with the states that were explored; where steps that commute are taken at once, or all
-/// by themselves.
-fn searched(
+/// Does the same with the states that were explored; where steps that commute are taken at once, or
+/// all by themselves.
+fn search_histories(
     text: &str,
     interface: &str,
     defines: &[(&str, u32)],
@@ -101,8 +101,8 @@ fn steps_that_commute_keep_all_histories() {
                 continue;
             }
             let defines = [small[0], small[1], more];
-            let (all, states) = searched(text, "specs/arcx.interface", &defines, 2, false);
-            let (same, fewer) = searched(text, "specs/arcx.interface", &defines, 2, true);
+            let (all, states) = search_histories(text, "specs/arcx.interface", &defines, 2, false);
+            let (same, fewer) = search_histories(text, "specs/arcx.interface", &defines, 2, true);
             let counts =
                 format!("{} and {} histories, {states} and {fewer} states", all.len(), same.len());
             assert!(all == same && fewer <= states, "{i} {more:?}: {counts}");
@@ -113,8 +113,8 @@ fn steps_that_commute_keep_all_histories() {
     assert!(states_kept * 3 < states_of_all * 2, "{states_kept} of {states_of_all}");
 }
 
-/// The least history with other names for threads, locations and values; the longest thread first.
-/// A value that is 0 stays.
+/// Returns the least history with other names for threads, locations and values; the longest thread
+/// first. A value that is 0 stays.
 fn least(threads: &[&Vec<Operation>]) -> History {
     let order = |list: &[&Vec<Operation>]| {
         let mut locations: Vec<u32> = Vec::new();
@@ -145,9 +145,9 @@ fn least(threads: &[&Vec<Operation>]) -> History {
     [threads, &turned].into_iter().filter(|l| longest_first(l)).map(order).min().unwrap()
 }
 
-/// All histories of two processors with at most `most` operations each, on two addresses with two
-/// values that are stored.
-fn all(most: usize) -> BTreeSet<History> {
+/// Returns all histories of two processors with at most `most` operations each, on two addresses
+/// with two values that are stored.
+fn all_histories(most: usize) -> BTreeSet<History> {
     let mut lists: Vec<Vec<Operation>> = vec![Vec::new()];
     let mut from = 0;
     for _ in 0..most {
@@ -174,8 +174,8 @@ fn all(most: usize) -> BTreeSet<History> {
     out
 }
 
-/// Those that a model allows.
-fn allowed(name: &str, all: &BTreeSet<History>) -> BTreeSet<History> {
+/// Returns those that a model allows.
+fn allowed_histories(name: &str, all: &BTreeSet<History>) -> BTreeSet<History> {
     let known = by_name(name).unwrap();
     let model = known.compile(&mut SourceMap::new()).unwrap();
     let mut judge = HistoryChecker::new(&model, known.dialect);
@@ -193,12 +193,12 @@ const MACHINES: [(&str, &str, &str); 4] =
     [("sc", OWN, "sc"), ("tso", OWN, "tso"), ("pso", OWN, "pso"), ("msi", MSI, "sc")];
 
 fn machines_show_what_their_models_allow(most: usize) {
-    let all = all(most);
+    let all = all_histories(most);
     for (machine, interface, model) in MACHINES {
         let slots: &[(&str, u32)] =
             if ["tso", "pso"].contains(&machine) { &[("slots", most as u32)] } else { &[] };
         let shown = histories(&specification(machine), interface, slots, most);
-        let expected = allowed(model, &all);
+        let expected = allowed_histories(model, &all);
         let first = |a: &BTreeSet<History>, b: &BTreeSet<History>| {
             a.difference(b).next().map(History::text)
         };
@@ -223,9 +223,9 @@ fn machines_show_exactly_what_their_models_allow_to_three_operations() {
 /// model allows.
 #[test]
 fn machines_break_the_models_that_are_not_weaker() {
-    let all = all(2);
+    let all = all_histories(2);
     for (machine, interface, model) in MACHINES {
-        let shown = allowed(model, &all);
+        let shown = allowed_histories(model, &all);
         let outcome = mu_check(&[
             "conform",
             &package(&format!("specs/machines/{machine}.spec")),
@@ -240,7 +240,7 @@ fn machines_break_the_models_that_are_not_weaker() {
         );
         assert_eq!(outcome.json["executions"], shown.len(), "{machine}");
         for (known, model_result) in KNOWN.iter().zip(outcome.json["models"].as_array().unwrap()) {
-            let weaker = allowed(known.name, &shown);
+            let weaker = allowed_histories(known.name, &shown);
             let expected = shown.difference(&weaker).min_by_key(|h| (h.len(), (*h).clone()));
             let test = expected.map(History::text);
             assert_eq!(
@@ -827,7 +827,7 @@ fn program_lines_say_what_the_most_general_program_does() {
     );
 }
 
-/// The conformance of a machine with its seeded faults.
+/// Returns the conformance of a machine with its seeded faults.
 fn with_faults(
     machine: &str,
     interface: &str,

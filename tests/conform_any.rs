@@ -249,7 +249,7 @@ fn models_without_an_operation_are_not_judged() {
         ("pso", "store store(p, a, v);\ncommit flush(p, a, v);"),
     ];
     for (machine, stores) in machines {
-        let interface = written(&folder, "partial.interface", &format!("{lines}{stores}\n"));
+        let interface = write_file(&folder, "partial.interface", &format!("{lines}{stores}\n"));
         let spec = package(&format!("specs/machines/{machine}.spec"));
         let words =
             ["conform", &spec, "--interface", &interface, "-D", "values=3", "-D", "fences=1"];
@@ -327,7 +327,7 @@ init allow({{load, store{visible}}}, comm({{lc|lm -> load, sc|sm -> store}}, Cor
 }
 
 /// Writes a file of a folder. Returns its path.
-fn written(folder: &tempfile::TempDir, name: &str, text: &str) -> String {
+fn write_file(folder: &tempfile::TempDir, name: &str, text: &str) -> String {
     let path = folder.path().join(name).display().to_string();
     std::fs::write(&path, text).unwrap();
     path
@@ -347,9 +347,9 @@ M(m: A -> V, n: Nat, q: Bool) = sum c: C, a: A. lm(c, a, m(a)). M()
     + sum c: C, a: A, v: V. sm(c, a, v). M(m = m[a -> v],
         n = if(c == P && a == X && n < 2, n + 1, n), q = q || (c == Q && a == X));";
     let folder = tempfile::tempdir().unwrap();
-    let spec = written(&folder, "m.mcrl2", &machine(text, "M(lambda a: A. v0, 0, false)", ""));
+    let spec = write_file(&folder, "m.mcrl2", &machine(text, "M(lambda a: A. v0, 0, false)", ""));
     let lines = "initial v0; load load(p, a, v); store commit store(p, a, v);";
-    let interface = written(&folder, "m.interface", lines);
+    let interface = write_file(&folder, "m.interface", lines);
     let words = ["conform", &spec, "--interface", &interface, "--against", "sc", "--operations"];
     let outcome = mu_check(&[&words[..], &["2"]].concat());
     assert_eq!(verdict(&outcome, "sc"), "false", "{}", outcome.json);
@@ -402,7 +402,7 @@ fn values_without_roles_prove_nothing() {
     let interface = package("specs/machines/direct.interface");
     for (name, values, value, text) in &machines {
         let values = format!("values={values}");
-        let spec = written(&folder, "m.spec", text);
+        let spec = write_file(&folder, "m.spec", text);
         let own = ["-D", &values, "--against", "sc"];
         let outcome = conform(&spec, "machines/direct", &own);
         assert_eq!((outcome.code, &*verdict(&outcome, "sc")), (3, "unknown"), "{name}");
@@ -423,7 +423,7 @@ fn values_without_roles_prove_nothing() {
         }
     }
     // No proof replaces a bounded search, which finds the lost store.
-    let spec = written(&folder, "m.spec", &machines[0].3);
+    let spec = write_file(&folder, "m.spec", &machines[0].3);
     let words = ["conform", &spec, "--interface", &interface, "-D", "values=4", "--against", "sc"];
     let bounded = mu_check(&[&words[..], &["--operations", "5"]].concat());
     assert_eq!((bounded.code, &*verdict(&bounded, "sc")), (1, "false"), "{}", bounded.json);
@@ -453,10 +453,10 @@ fn machines_that_hold_instructions_are_proved() {
     );
     let folder = tempfile::tempdir().unwrap();
     let spec = machine(&text, "M(lambda a: A. v0)", ", issue, issue_load");
-    let spec = written(&folder, "m.mcrl2", &spec);
+    let spec = write_file(&folder, "m.mcrl2", &spec);
     let lines = "initial v0; load load(p, a, v); store commit store(p, a, v);
 internal issue, issue_load;";
-    let interface = written(&folder, "m.interface", lines);
+    let interface = write_file(&folder, "m.interface", lines);
     let proof = folder.path().join("m.proof").display().to_string();
     let words = ["conform", &spec, "--interface", &interface, "--against", "sc"];
     let outcome =
@@ -526,8 +526,8 @@ fn limits_keep_the_violations_found_before() {
 fn models_with_other_included_files_are_not_the_built_in_ones() {
     let folder = tempfile::tempdir().unwrap();
     let slow = std::fs::read_to_string(package("src/axioms/memory/slow.cat")).unwrap();
-    let model = written(&folder, "slow.cat", &slow);
-    written(&folder, "views.cat", "procedure view(some, order) =\n  empty R\nend\n");
+    let model = write_file(&folder, "slow.cat", &slow);
+    write_file(&folder, "views.cat", "procedure view(some, order) =\n  empty R\nend\n");
     let spec = package("specs/machines/sc.spec");
     let against = |model: &str, more: &[&str]| {
         let more = [&["-D", "values=3", "--against", model], more].concat();
@@ -540,9 +540,9 @@ fn models_with_other_included_files_are_not_the_built_in_ones() {
     assert_eq!(against("pram", &[]).code, 0);
 }
 
-/// A memory in which each operation is numbered, up to `N`. `store` is the summand of stores, and
-/// `value` the value of a load at the address `a`.
-fn numbered(parameter: &str, store: &str, value: &str) -> String {
+/// Returns a memory in which each operation is numbered, up to `N`. `store` is the summand of
+/// stores, and `value` the value of a load at the address `a`.
+fn numbered_memory(parameter: &str, store: &str, value: &str) -> String {
     format!(
         "$param N: {parameter};
         sort Processor = struct p0 | p1; Address = struct a0 | a1;
@@ -564,25 +564,25 @@ fn instances_of_numbers_confirm_violations_and_check_values() {
     let plain = "sum p: Processor, a: Address, v: Value.
         (v != v0 && n < ${N}) -> store(p, a, v) . M(m[a -> v], n + 1)";
     let lines = "initial v0; load load(p, a, v); store commit store(p, a, v);";
-    let interface = written(&folder, "m.interface", lines);
+    let interface = write_file(&folder, "m.interface", lines);
     let code = |name: &str, text: &str| {
-        let spec = written(&folder, name, text);
+        let spec = write_file(&folder, name, text);
         let words = ["conform", &spec, "--interface", &interface, "--operations", "any"];
         let outcome = mu_check(&[&words[..], &["-D", "N=any", "--against", "sc"]].concat());
         (outcome.code, format!("{} {}", outcome.json, outcome.stderr))
     };
     // Loads of `a1` miss stores.
-    let wrong = numbered("Nat = 2", plain, "if(a == a1, v0, m(a))");
+    let wrong = numbered_memory("Nat = 2", plain, "if(a == a1, v0, m(a))");
     assert_eq!(code("wrong.spec", &wrong).0, 1);
     for parameter in ["Nat = 2", "Pos = 2", "Nat = 3 where N >= 2"] {
-        let (code, text) = code("plain.spec", &numbered(parameter, plain, "m(a)"));
+        let (code, text) = code("plain.spec", &numbered_memory(parameter, plain, "m(a)"));
         assert_eq!(code, 0, "{parameter}: {text}");
     }
     // A store of v1 in place of v1 clears the other address.
     let silent = "sum p: Processor, a: Address, v: Value.
         (v != v0 && n < ${N}) -> store(p, a, v) .
             M(if(v == v1 && m(a) == v1, (lambda b: Address. v0)[a -> v], m[a -> v]), n + 1)";
-    let (code, text) = code("silent.spec", &numbered("Nat = 2", silent, "m(a)"));
+    let (code, text) = code("silent.spec", &numbered_memory("Nat = 2", silent, "m(a)"));
     assert_eq!(code, 3, "{text}");
     assert!(text.contains("distinguishes the values"), "{text}");
 }

@@ -105,14 +105,14 @@ impl Design {
         self.style >= 2
     }
     /// Puts arguments in the order of the labels.
-    fn ordered<T>(&self, mut all: Vec<T>) -> Vec<T> {
+    fn order_arguments<T>(&self, mut all: Vec<T>) -> Vec<T> {
         if self.turned {
             all.reverse();
         }
         all
     }
     fn label(&self, action: &str, arguments: &[&str]) -> String {
-        let joined = self.ordered(arguments.to_vec()).join(", ");
+        let joined = self.order_arguments(arguments.to_vec()).join(", ");
         match action {
             "ld" | "st" if self.single => format!("access(k_{action}, {joined})"),
             _ => format!("{action}({joined})"),
@@ -121,7 +121,7 @@ impl Design {
     fn sorts(&self, of: &str) -> String {
         let all: Vec<&str> =
             of.chars().map(|c| ["Core", "Addr", "Data"]["cad".find(c).unwrap()]).collect();
-        self.ordered(all).join(" # ")
+        self.order_arguments(all).join(" # ")
     }
 
     fn specification(&self) -> String {
@@ -214,7 +214,7 @@ impl Design {
         }
         if self.update {
             let guard = format!("C, && A, && D, && d != {initial} && w(c) == idle && b(c) == []");
-            let arguments = self.ordered(vec!["c", "a", "m(a)", "d"]).join(", ");
+            let arguments = self.order_arguments(vec!["c", "a", "m(a)", "d"]).join(", ");
             add(
                 "c: Core, a: Addr, d: Data",
                 guard,
@@ -270,7 +270,8 @@ impl Design {
     /// Writes the lines of the interface, each with the production that it is.
     fn interface(&self) -> Vec<(&'static str, String)> {
         let text = |action: &str, letters: &str| {
-            let letters = self.ordered(letters.chars().map(|c| c.to_string()).collect()).join(", ");
+            let letters =
+                self.order_arguments(letters.chars().map(|c| c.to_string()).collect()).join(", ");
             if self.single && ["ld", "st"].contains(&action) {
                 format!("access(\"k_{action}\", {letters})")
             } else {
@@ -356,7 +357,7 @@ struct State {
 
 /// Simulates all histories of at most two operations per processor in which all operations have
 /// ended.
-fn simulated(design: &Design) -> BTreeSet<History> {
+fn simulate(design: &Design) -> BTreeSet<History> {
     let start = State {
         memory: [0; 2],
         buffers: Default::default(),
@@ -472,7 +473,7 @@ fn simulated(design: &Design) -> BTreeSet<History> {
 }
 
 /// Takes the mark out of a text, and returns its place.
-fn marked(text: &str) -> (String, String) {
+fn split_at_mark(text: &str) -> (String, String) {
     let at = text.find('§').unwrap_or_else(|| panic!("no mark: {text}"));
     let line = text[..at].matches('\n').count() + 1;
     let column = text[..at].rsplit('\n').next().unwrap().chars().count() + 1;
@@ -494,7 +495,7 @@ fn plain(d: &Design) -> bool {
 }
 /// Lists letters in the order of the arguments of the design.
 fn letters(d: &Design, all: &[&str]) -> String {
-    d.ordered(all.to_vec()).join(", ")
+    d.order_arguments(all.to_vec()).join(", ")
 }
 
 const WRONG: [Wrong; 37] = [
@@ -581,7 +582,7 @@ const WRONG: [Wrong; 37] = [
         |d, l| {
             l.push(format!(
                 "observe do_bs({});",
-                d.ordered(vec!["v", "a", "p"]).join(", ").replacen(
+                d.order_arguments(vec!["v", "a", "p"]).join(", ").replacen(
                     if d.turned { "p" } else { "v" },
                     if d.turned { "§p" } else { "§v" },
                     1
@@ -716,7 +717,7 @@ fn wrong_forms(
     for (name, _, change, message) in all.into_iter().take(6) {
         let mut lines = lines.clone();
         change(design, &mut lines);
-        let (text, place) = marked(&lines.join("\n"));
+        let (text, place) = split_at_mark(&lines.join("\n"));
         std::fs::write(path, &text).unwrap();
         let outcome = mu_check(&["conform", machine, "--interface", &file, "--against", "sc"]);
         let expected = format!("machine.interface:{place}error: ");
@@ -805,7 +806,7 @@ fn answers_are_those_of_a_simulation_and_errors_have_places() {
         let said =
             format!("seed {seed}, {design:?}: {}\n{}", outcome.stderr, design.specification());
         assert!(outcome.code < 2, "{said}");
-        let histories = simulated(&design);
+        let histories = simulate(&design);
         // The search ends with the level in which the last model forbids something.
         if outcome.json["models"].as_array().unwrap().iter().any(|m| m["verdict"] != "false") {
             assert_eq!(outcome.json["executions"], histories.len(), "{said}");

@@ -15,7 +15,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-fn broken(name: &str) -> String {
+fn broken_model(name: &str) -> String {
     package(&format!("tests/broken/{name}"))
 }
 
@@ -39,7 +39,7 @@ fn expect(text: &str, parts: &[&str]) {
 
 #[test]
 fn a_partner_that_is_elsewhere() {
-    let output = run(&["explore", &broken("reply.mcrl2"), "--deadlock"]);
+    let output = run(&["explore", &broken_model("reply.mcrl2"), "--deadlock"]);
     assert_eq!(output.status.code(), Some(1));
     expect(
         &text(&output),
@@ -59,7 +59,7 @@ fn a_partner_that_is_elsewhere() {
 
 #[test]
 fn locks_in_opposite_orders() {
-    let output = run(&["explore", &broken("locks.mcrl2"), "--deadlock", "--format", "json"]);
+    let output = run(&["explore", &broken_model("locks.mcrl2"), "--deadlock", "--format", "json"]);
     assert_eq!(output.status.code(), Some(1));
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     let steps: Vec<&str> = json["ways"][0]["steps"]
@@ -99,7 +99,7 @@ fn locks_in_opposite_orders() {
 
 #[test]
 fn values_that_differ_and_an_allow_that_forgets() {
-    let output = run(&["explore", &broken("bus.mcrl2"), "--deadlock", "--all", "9"]);
+    let output = run(&["explore", &broken_model("bus.mcrl2"), "--deadlock", "--all", "9"]);
     assert_eq!(output.status.code(), Some(1));
     let text = text(&output);
     // Core c1 waits for a0 while the memory answers a1: whatever core c0 does before.
@@ -115,8 +115,15 @@ fn values_that_differ_and_an_allow_that_forgets() {
     );
     // Core c0 went first: its write-back has a partner, and what comes of it is not allowed. Then
     // the memory takes no part in anything else but the request of core c1.
-    let output =
-        run(&["explore", &broken("bus.mcrl2"), "--deadlock", "--all", "9", "--format", "json"]);
+    let output = run(&[
+        "explore",
+        &broken_model("bus.mcrl2"),
+        "--deadlock",
+        "--all",
+        "9",
+        "--format",
+        "json",
+    ]);
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["found"], 2, "one before and one after core c0 has read");
     let last = &json["ways"][1]["ending"]["components"];
@@ -132,7 +139,7 @@ fn values_that_differ_and_an_allow_that_forgets() {
 /// The same with a memory that is never in the middle of something: the write-back is what is left.
 #[test]
 fn an_allow_that_forgets() {
-    let model = std::fs::read_to_string(broken("bus.mcrl2"))
+    let model = std::fs::read_to_string(broken_model("bus.mcrl2"))
         .unwrap()
         .replace("Core(c1, a1, a0)", "Core(c1, a1, a1)");
     let (_folder, path) = scratch(&model);
@@ -237,7 +244,7 @@ init allow({c, c2, d}, comm({s|r -> c, s2|r2 -> c2}, P || Q || R));
 fn paths_are_walked_again() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
-    let model = broken("locks.mcrl2");
+    let model = broken_model("locks.mcrl2");
     let picture = at("why.svg");
     let output = run(&[
         "explore",

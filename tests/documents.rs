@@ -191,8 +191,8 @@ impl Scratch {
         (output, codes.lines().map(|c| c.parse().unwrap()).collect())
     }
 
-    /// The file with this name that a command wrote, in any folder.
-    fn written(&self, name: &str) -> Option<PathBuf> {
+    /// Returns the file with this name that a command wrote, in any folder.
+    fn written_file(&self, name: &str) -> Option<PathBuf> {
         let mut folders = vec![self.folder.path().to_path_buf()];
         while let Some(folder) = folders.pop() {
             for path in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
@@ -207,8 +207,8 @@ impl Scratch {
     }
 }
 
-/// A line without the figures that differ from run to run.
-fn masked(line: &str) -> String {
+/// Returns a line without the figures that differ from run to run.
+fn mask(line: &str) -> String {
     let line = line.trim_end();
     if let Some(word) =
         ["seconds ", "peak memory ", "nodes "].iter().find(|w| line.starts_with(**w))
@@ -232,20 +232,17 @@ fn masked(line: &str) -> String {
 #[test]
 fn masks() {
     assert_eq!(
-        masked("f.mcf: true  [4 equations, 0.012 s]"),
-        masked("f.mcf: true  [4 equations, 13.9 s]")
+        mask("f.mcf: true  [4 equations, 0.012 s]"),
+        mask("f.mcf: true  [4 equations, 13.9 s]")
     );
     assert_ne!(
-        masked("f.mcf: true  [4 equations, 0.012 s]"),
-        masked("f.mcf: true  [5 equations, 0.012 s]")
+        mask("f.mcf: true  [4 equations, 0.012 s]"),
+        mask("f.mcf: true  [5 equations, 0.012 s]")
     );
-    assert_eq!(masked("| explore | 2 | 9 | 0.04 | 21 |"), masked("| explore | 2 | 9 | 1.04 | 9 |"));
-    assert_ne!(
-        masked("| explore | 2 | 9 | 0.04 | 21 |"),
-        masked("| explore | 2 | 8 | 0.04 | 21 |")
-    );
-    assert_eq!(masked("seconds      0.012"), masked("seconds      1.2"));
-    assert_ne!(masked("states       3"), masked("states       4"));
+    assert_eq!(mask("| explore | 2 | 9 | 0.04 | 21 |"), mask("| explore | 2 | 9 | 1.04 | 9 |"));
+    assert_ne!(mask("| explore | 2 | 9 | 0.04 | 21 |"), mask("| explore | 2 | 8 | 0.04 | 21 |"));
+    assert_eq!(mask("seconds      0.012"), mask("seconds      1.2"));
+    assert_ne!(mask("states       3"), mask("states       4"));
 }
 
 /// True if the lines are those of the document, in which `..` stands for any lines.
@@ -319,7 +316,7 @@ fn compare_outputs(page: &str) -> [usize; 3] {
             let shown = command.join("\n");
             let (output, code) = scratch.run(&shown[2..], last);
             last = code;
-            let mask = |lines: &[&str]| lines.iter().map(|l| masked(l)).collect::<Vec<String>>();
+            let mask = |lines: &[&str]| lines.iter().map(|l| mask(l)).collect::<Vec<String>>();
             let printed: Vec<&str> = output.lines().map(str::trim_end).collect();
             if !matches(&mask(&printed), &mask(expected)) {
                 let lines =
@@ -338,7 +335,8 @@ fn compare_outputs(page: &str) -> [usize; 3] {
     }
     for name in text.split("(docs/images/").skip(1).filter_map(|t| Some(t.split_once(')')?.0)) {
         pictures += 1;
-        let drawn = scratch.written(name).unwrap_or_else(|| panic!("no command writes {name}"));
+        let drawn =
+            scratch.written_file(name).unwrap_or_else(|| panic!("no command writes {name}"));
         let drawn = std::fs::read_to_string(drawn).unwrap();
         let committed = package(&format!("docs/images/{name}"));
         if std::env::var_os("MU_CHECK_WRITE").is_some() {

@@ -8,7 +8,7 @@ use crate::support::package;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The only block of a language on a page.
+/// Returns the only block of a language on a page.
 fn block(page: &str, language: &str) -> String {
     let text = std::fs::read_to_string(package(page)).unwrap();
     let head = format!("\n```{language}\n");
@@ -21,7 +21,7 @@ fn block(page: &str, language: &str) -> String {
     found
 }
 
-/// A file of the tutorial.
+/// Returns a file of the tutorial.
 fn tutorial(name: &str) -> String {
     let text = std::fs::read_to_string(package("docs/tutorial.md")).unwrap();
     let extension = Path::new(name).extension().unwrap().to_str().unwrap();

@@ -28,7 +28,7 @@ fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
 }
 
 /// True if the first player wins the game of a system; `None` if it has too many states.
-fn solved(text: &str, which: usize) -> Result<Option<bool>, Diagnostic> {
+fn first_player_wins(text: &str, which: usize) -> Result<Option<bool>, Diagnostic> {
     let system = equations::read(SourceId::FIRST, text)?;
     let process =
         linearise::linearise(&check_specification(&system.specification)?, &Default::default())?;
@@ -93,7 +93,7 @@ fn systems_have_the_values_of_their_formulas() {
             continue;
         };
         let system = print::pbes(&typed, &process).unwrap();
-        let found = match solved(&system, seed as usize) {
+        let found = match first_player_wins(&system, seed as usize) {
             Ok(Some(found)) => found,
             Ok(None) => continue,
             Err(e) => panic!("seed {seed}: {e:?}\n{formula_text}\n{system}"),
@@ -152,7 +152,7 @@ fn all_that_the_language_has() {
     ] {
         for which in 0..solvers().len() {
             assert_eq!(
-                solved(&text(body), which).unwrap_or_else(|e| panic!("{body}: {e:?}")),
+                first_player_wins(&text(body), which).unwrap_or_else(|e| panic!("{body}: {e:?}")),
                 Some(expected),
                 "{body}"
             );
@@ -217,7 +217,11 @@ fn bare_systems_are_right() {
         let solution = solver.solve(&bare.game, &Budget::default()).unwrap();
         verify::verify(&bare.game, &solution).unwrap();
         assert_eq!(solution.winner(bare.game.initial) == Player::Even, bare.value);
-        assert_eq!(solved(&text, seed as usize).unwrap(), Some(bare.value), "seed {seed}\n{text}");
+        assert_eq!(
+            first_player_wins(&text, seed as usize).unwrap(),
+            Some(bare.value),
+            "seed {seed}\n{text}"
+        );
         decided += 1;
         truths += u64::from(bare.value);
     }
@@ -266,7 +270,7 @@ fn refusals_have_places() {
         ("pbes nu X = X;", ";", "ends here"),
         ("pbes init X;", "init", "unexpected `init`"),
     ] {
-        let error = match solved(text, 0) {
+        let error = match first_player_wins(text, 0) {
             Err(error) => error,
             Ok(value) => panic!("{text}: {value:?}"),
         };

@@ -70,7 +70,7 @@ fn cases(text: &str) -> Vec<Case> {
     cases
 }
 
-/// A file of cases as text.
+/// Returns a file of cases as text.
 fn print(head: &str, cases: &[Case]) -> String {
     let mut text = head.to_string();
     for case in cases {
@@ -124,7 +124,7 @@ fn mu_check(folder: &Path, arguments: &[&str]) -> Outcome {
     }
 }
 
-/// The words of a command line; `'…'` holds spaces.
+/// Returns the words of a command line; `'…'` holds spaces.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = line.trim();
@@ -281,7 +281,7 @@ fn bytes_that_are_no_text() {
 
 /// Runs a case under a limit of one second: exit code, what the object on standard output says, the
 /// time.
-fn limited(
+fn run_limited(
     model: &str,
     formula: Option<&str>,
     engine: &str,
@@ -312,12 +312,12 @@ fn limits_hold_inside_an_evaluation() {
     ];
     for (model, begins) in &models {
         for engine in ["explicit", "symbolic"] {
-            let (code, object, time) = limited(model, None, engine);
+            let (code, object, time) = run_limited(model, None, engine);
             assert_eq!((code, &object["stop"]), (Some(3), &"timeout".into()), "{model}: {object}");
             assert!(!begins || object["states"].as_u64() >= Some(1), "{model}: {object}");
             assert!(time < PATIENCE, "{model}: {time:?}");
         }
-        let (code, object, time) = limited(model, Some("[true*]<true>true"), "explicit");
+        let (code, object, time) = run_limited(model, Some("[true*]<true>true"), "explicit");
         assert_eq!(
             (code, &object["results"][0]["verdict"]),
             (Some(3), &"unknown".into()),
@@ -328,7 +328,7 @@ fn limits_hold_inside_an_evaluation() {
     let quiet = format!("{diverging} proc P(n: Nat) = a(n) . P((n + 1) mod 3); init P(0);");
     for engine in ["explicit", "symbolic"] {
         let (code, object, time) =
-            limited(&quiet, Some("[true*]forall x: Nat. [a(x)]val(f(x) > 2)"), engine);
+            run_limited(&quiet, Some("[true*]forall x: Nat. [a(x)]val(f(x) > 2)"), engine);
         assert_eq!(
             (code, &object["results"][0]["reason"]),
             (Some(3), &"timeout".into()),

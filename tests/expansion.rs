@@ -39,7 +39,7 @@ fn labels(lts: &Lts) -> String {
     counts.iter().map(|(text, n)| format!("  {n} {text}\n")).collect()
 }
 
-/// The number of states of the machine, after the comparison.
+/// Returns the number of states of the machine, after the comparison.
 fn compare(
     program: &Program,
     memory: &'static dyn memory::MemoryModel,

@@ -88,7 +88,7 @@ fn projects_have_one_mistake_that_their_readme_corrects() {
     }
 }
 
-/// The words of the command in back quotes that a line holds, without the program's name.
+/// Returns the words of the command in back quotes that a line holds, without the program's name.
 fn words(line: &str) -> Vec<&str> {
     let command = line
         .split('`')

@@ -53,8 +53,8 @@ const WORDS: &[&str] = &[
     "\u{e9}",
 ];
 
-/// A changed copy.
-fn changed(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
+/// Returns a changed copy.
+fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
     let mut data = corpus[random.below(corpus.len())].clone();
     for _ in 0..1 + random.below(4) {
         let at = random.below(data.len() + 1);
@@ -116,7 +116,7 @@ fn short(target: &str, cases: u64) {
             one(file.display().to_string(), data);
         }
         for seed in first..first + cases {
-            let data = changed(&mut Random::new(seed), &corpus);
+            let data = mutate(&mut Random::new(seed), &corpus);
             one(format!("seed {seed} (FUZZ_SEED={seed} FUZZ_CASES=1)"), &data);
         }
     };

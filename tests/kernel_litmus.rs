@@ -9,7 +9,7 @@ const TEST: &str = "C MP\n{}\nP0(int *x, int *y) { *x = 1; smp_store_release(y, 
     P1(int *x, int *y) { int r0; int r1 = 2; r0 = READ_ONCE(*y); if (r0) r1 = *x; }\n\
     exists (1:r0=1 /\\ 1:r1=0)\n";
 
-/// A file of a folder for tests, with its path as text.
+/// Returns a file of a folder for tests, with its path as text.
 fn file(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     fs::write(&path, text).unwrap();

@@ -109,7 +109,7 @@ fn cases(path: &Path) -> Vec<Case> {
     out
 }
 
-fn parsed(source: SourceId, text: &str) -> Result<ProcSpec, Diagnostic> {
+fn parse(source: SourceId, text: &str) -> Result<ProcSpec, Diagnostic> {
     typecheck::check_specification(&syntax::parse_specification(source, text)?)
 }
 
@@ -121,8 +121,8 @@ fn budget() -> Budget {
     })
 }
 
-/// A transition system with its model.
-fn explored(
+/// Returns a transition system with its model.
+fn explore_specification(
     spec: &ProcSpec,
     options: &linearise::LineariserOptions,
 ) -> Result<(Compiled, Lts), Diagnostic> {
@@ -136,7 +136,7 @@ fn explored(
     }
 }
 
-/// The normal form by the engine; and by the naive rewriter, if it finds one built like the
+/// Returns the normal form by the engine; and by the naive rewriter, if it finds one built like the
 /// engine's.
 fn value(spec: &ProcSpec, text: &str) -> Result<(String, Option<String>), Diagnostic> {
     let mut data: DataSpec = spec.data.clone();
@@ -226,11 +226,11 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
     let mut sources = SourceMap::new();
     let source = sources.add("case", text.as_str());
     tally.cases += 1;
-    let spec = parsed(source, &text);
+    let spec = parse(source, &text);
     let system = spec
         .as_ref()
         .map_err(Clone::clone)
-        .and_then(|spec| explored(spec, &linearise::LineariserOptions::default()));
+        .and_then(|spec| explore_specification(spec, &linearise::LineariserOptions::default()));
     let rendered = |d: &Diagnostic| d.render(&sources);
     if show {
         match &system {
@@ -279,7 +279,7 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
             if let Some(switch) = options.simplification(name) {
                 *switch = true;
             }
-            match explored(&spec, &options) {
+            match explore_specification(&spec, &options) {
                 Ok((_, other)) => {
                     let counts = |l: &Lts| (l.state_count(), l.transition_count());
                     if !equivalent(&with_sorted_labels(other.clone()), &own, Equivalence::STRONG, 1)
@@ -350,9 +350,9 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
                 tally.likenesses += 1;
                 let at = text.rfind("init").expect("an initial process");
                 let other = format!("{}init {rest};\n", &text[..at]);
-                match parsed(source, &other)
-                    .and_then(|s| explored(&s, &linearise::LineariserOptions::default()))
-                {
+                match parse(source, &other).and_then(|s| {
+                    explore_specification(&s, &linearise::LineariserOptions::default())
+                }) {
                     Ok((_, other)) => {
                         if !equivalent(
                             &with_sorted_labels(other),
@@ -402,15 +402,16 @@ fn run_all(paths: &[PathBuf]) -> Tally {
 /// Parameters, summands and sum variables of a linear process, and states and transitions if they
 /// are few.
 fn figures(text: &str, simplifications: &[&str]) -> ([usize; 3], Option<(usize, usize)>) {
-    let spec = parsed(SourceId::FIRST, text).expect("a specification");
+    let spec = parse(SourceId::FIRST, text).expect("a specification");
     let mut options = linearise::LineariserOptions::plain();
     simplifications
         .iter()
         .for_each(|name| *options.simplification(name).expect("a simplification") = true);
     let process = linearise::linearise(&spec, &options).expect("a linear process");
     let sums = process.summands.iter().map(|s| s.sum_vars.len()).sum();
-    let lts =
-        explored(&spec, &options).ok().map(|(_, lts)| (lts.state_count(), lts.transition_count()));
+    let lts = explore_specification(&spec, &options)
+        .ok()
+        .map(|(_, lts)| (lts.state_count(), lts.transition_count()));
     ([process.params.len(), process.summands.len(), sums], lts)
 }
 
@@ -583,9 +584,9 @@ fn with_room(f: impl FnOnce() + Send + 'static) {
 
 #[test]
 fn labels_show_times_as_the_language_writes_them() {
-    let spec = parsed(SourceId::FIRST, "act a, b: Nat; init b(1)@3 . delta + a(0)@(5/2) . delta;")
-        .unwrap();
-    let (_, lts) = explored(&spec, &Default::default()).unwrap();
+    let spec =
+        parse(SourceId::FIRST, "act a, b: Nat; init b(1)@3 . delta + a(0)@(5/2) . delta;").unwrap();
+    let (_, lts) = explore_specification(&spec, &Default::default()).unwrap();
     let mut texts: Vec<String> =
         lts.table.texts.iter().filter(|t| t.contains('@')).cloned().collect();
     texts.sort();

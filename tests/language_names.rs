@@ -6,7 +6,7 @@
 //! new name has as many letters as the old one and the same place in the alphabet, so that nothing
 //! but the name may differ. With `MU_CHECK_MODELS` the files of that folder are tested too.
 
-use crate::language_server::{Client, edited, uri};
+use crate::language_server::{Client, apply_edits, uri};
 use crate::support::{package, reference_models};
 use mu_check::base::SourceId;
 use mu_check::base::random::Random;
@@ -111,7 +111,7 @@ impl PlaceRequests<'_> {
     pub fn hover(&mut self, mark: &str) -> String {
         self.at("hover", mark)["contents"]["value"].as_str().unwrap_or("nothing").to_string()
     }
-    /// The lines, from 0, of places.
+    /// Returns the lines, from 0, of places.
     pub fn lines(&mut self, method: &str, mark: &str) -> Vec<u64> {
         let lines = self.at(method, mark).as_array().cloned().unwrap_or_default();
         lines.iter().map(|l| l["range"]["start"]["line"].as_u64().unwrap()).collect()
@@ -175,10 +175,10 @@ impl PlaceRequests<'_> {
             None => Ok(answer["result"]["changes"].clone()),
         }
     }
-    /// The text with a name renamed.
-    pub fn renamed(&mut self, mark: &str, new: &str) -> String {
+    /// Returns the text with a name renamed.
+    pub fn rename_text(&mut self, mark: &str, new: &str) -> String {
         let changes = self.rename(mark, new).unwrap();
-        edited(self.text, &changes[uri(self.path)])
+        apply_edits(self.text, &changes[uri(self.path)])
     }
 }
 
@@ -230,9 +230,9 @@ fn a_system() {
             && of("go") == 11
     );
     // Renaming: all places, nothing captured, names of the language stay.
-    assert_eq!(requests.renamed("At[p]", "Where"), SYSTEM.replace("At", "Where"));
+    assert_eq!(requests.rename_text("At[p]", "Where"), SYSTEM.replace("At", "Where"));
     assert_eq!(
-        requests.renamed("p])", "self"),
+        requests.rename_text("p])", "self"),
         SYSTEM
             .replace("([p])", "([self])")
             .replace("Turn = p", "Turn = self")
@@ -305,15 +305,15 @@ fn a_memory_model() {
             && of("rf") == 13
             && of("claim") == 10
     );
-    assert_eq!(requests.renamed("far, rf", "away"), MODEL.replace("far", "away"));
+    assert_eq!(requests.rename_text("far, rf", "away"), MODEL.replace("far", "away"));
     assert_eq!(
-        requests.renamed("x &", "first"),
+        requests.rename_text("x &", "first"),
         MODEL.replace("pair(x, y) = x", "pair(first, y) = first")
     );
     // Across files, from either of them.
     let changes = requests.rename("step)", "one").unwrap();
-    assert_eq!(edited(BASE, &changes[uri(&base)]), BASE.replace("let step", "let one"));
-    assert_eq!(edited(MODEL, &changes[uri(&path)]), MODEL.replace("step", "one"));
+    assert_eq!(apply_edits(BASE, &changes[uri(&base)]), BASE.replace("let step", "let one"));
+    assert_eq!(apply_edits(MODEL, &changes[uri(&path)]), MODEL.replace("step", "one"));
     client.open(&base, BASE);
     let mut requests = PlaceRequests { client: &mut client, path: &base, text: BASE };
     assert_eq!(requests.rename("step =", "one").unwrap(), changes);
@@ -358,11 +358,11 @@ fn litmus_tests() {
     assert_eq!(requests.lines("references", "L: MOV"), [4, 7]);
     assert_eq!(requests.outline(), ["x", "y", "P0", "P1", "L", "locations"]);
     assert_eq!(
-        requests.renamed("x],$1", "flag"),
+        requests.rename_text("x],$1", "flag"),
         TEST.replace("int x", "int flag").replace("[x]", "[flag]").replace("[x;]", "[flag;]")
     );
     assert_eq!(
-        requests.renamed("L: MOV", "again"),
+        requests.rename_text("L: MOV", "again"),
         TEST.replace("L: MOV", "again: MOV").replace("JE L ", "JE again ")
     );
     for (mark, new, message) in [
@@ -388,8 +388,11 @@ fn litmus_tests() {
     assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new());
     let mut requests = PlaceRequests { client: &mut client, path: &path, text: c };
     assert_eq!(requests.lines("references", "r1=0"), [7, 8, 10]);
-    assert_eq!(requests.renamed("r1=0", "data"), c.replace("r1", "data"));
-    assert_eq!(requests.renamed("y; }", "z"), c.replace("*y", "*z").replace("int* y", "int* z"));
+    assert_eq!(requests.rename_text("r1=0", "data"), c.replace("r1", "data"));
+    assert_eq!(
+        requests.rename_text("y; }", "z"),
+        c.replace("*y", "*z").replace("int* y", "int* z")
+    );
     assert!(requests.rename("r1=0", "x").is_err());
     client.end();
 }
@@ -445,13 +448,13 @@ fn an_equation_system() {
         "{colours:?}"
     );
     assert_eq!(
-        requests.renamed("n < 3", "many"),
+        requests.rename_text("n < 3", "many"),
         EQUATIONS
             .replace("X(n: Nat", "X(many: Nat")
             .replace("m < n)", "m < many)")
             .replace("n < 3", "many < 3")
     );
-    assert_eq!(requests.renamed("Y(d)", "Other"), EQUATIONS.replace('Y', "Other"));
+    assert_eq!(requests.rename_text("Y(d)", "Other"), EQUATIONS.replace('Y', "Other"));
     for (mark, new, message) in [
         ("n < 3", "d", "would"),
         ("m < n", "n", "would change the meaning"),
@@ -514,9 +517,12 @@ fn an_x86_program() {
         "{outline:?}"
     );
     assert!(requests.folds().contains(&(14, 24)), "{:?}", requests.folds());
-    assert_eq!(requests.renamed("crit:", "inside"), PROGRAM.replace("crit", "inside"));
-    assert_eq!(requests.renamed("flag], eax", "lock_word"), PROGRAM.replace("flag", "lock_word"));
-    assert_eq!(requests.renamed("a] = crit", "one"), PROGRAM.replace("$a", "$one"));
+    assert_eq!(requests.rename_text("crit:", "inside"), PROGRAM.replace("crit", "inside"));
+    assert_eq!(
+        requests.rename_text("flag], eax", "lock_word"),
+        PROGRAM.replace("flag", "lock_word")
+    );
+    assert_eq!(requests.rename_text("a] = crit", "one"), PROGRAM.replace("$a", "$one"));
     for (mark, new, message) in [
         ("al, 1", "bl", "a register of the architecture"),
         ("next]", "other", "cannot be renamed"),
@@ -532,8 +538,8 @@ fn an_x86_program() {
     client.end();
 }
 
-/// A word with as many letters as the old one that stands nowhere in the text and has its place in
-/// the alphabet among the words of the text.
+/// Returns a word with as many letters as the old one that stands nowhere in the text and has its
+/// place in the alphabet among the words of the text.
 fn other_word(text: &str, old: &str) -> Option<String> {
     let inside = |c: char| c.is_ascii_alphanumeric() || "_-.'".contains(c);
     let words: Vec<&str> = text.split(|c: char| !inside(c)).filter(|w| !w.is_empty()).collect();
@@ -550,8 +556,8 @@ fn other_word(text: &str, old: &str) -> Option<String> {
         })
 }
 
-/// A text with each word of one name replaced.
-fn reworded(text: &str, from: &str, to: &str) -> String {
+/// Returns a text with each word of one name replaced.
+fn replace_word(text: &str, from: &str, to: &str) -> String {
     let inside =
         |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || "_-.'".contains(c));
     let mut out = String::new();
@@ -567,7 +573,7 @@ fn reworded(text: &str, from: &str, to: &str) -> String {
 }
 
 /// Reads a text by the readers of the command line, with all its places; `None` if they reject it.
-pub fn resolved(path: &Path, text: &str) -> Option<String> {
+pub fn resolve_names(path: &Path, text: &str) -> Option<String> {
     match path.extension()?.to_str()? {
         "asm" => {
             let fixed = program::nasm::parse(SourceId::FIRST, text, 2).ok().map(|p| {
@@ -598,9 +604,9 @@ pub fn resolved(path: &Path, text: &str) -> Option<String> {
     }
 }
 
-/// All files with an ending: those of the project that its tests read, and those of the folder that
-/// `MU_CHECK_MODELS` names.
-fn all(ending: &str) -> Vec<PathBuf> {
+/// Returns all files with an ending: those of the project that its tests read, and those of the
+/// folder that `MU_CHECK_MODELS` names.
+fn files_with_ending(ending: &str) -> Vec<PathBuf> {
     let mut found = reference_models(&[ending]);
     for corpus in ["fuzz/corpus/litmus", "fuzz/corpus/bes"] {
         found.extend(
@@ -624,7 +630,7 @@ fn renaming_keeps_what_is_parsed(files: &[PathBuf], a_file: usize, least: usize)
     let (mut renamed, mut refused, mut read) = (0, 0, 0);
     for path in files {
         let Ok(text) = std::fs::read_to_string(path) else { continue };
-        let Some(before) = resolved(path, &text) else { continue };
+        let Some(before) = resolve_names(path, &text) else { continue };
         client.open(path, &text);
         assert_eq!(client.diagnostics(path, 1), Vec::<Value>::new(), "{}", path.display());
         read += 1;
@@ -658,11 +664,12 @@ fn renaming_keeps_what_is_parsed(files: &[PathBuf], a_file: usize, least: usize)
                 refused += 1;
                 continue;
             };
-            let after = edited(&text, edits);
+            let after = apply_edits(&text, edits);
             assert_ne!(after, text, "{what}");
-            let found = resolved(path, &after)
+            let found = resolve_names(path, &after)
                 .unwrap_or_else(|| panic!("{what}: `{old}` -> `{new}`: {after}"));
-            let (found, wanted) = (reworded(&found, &new, &old), reworded(&before, &new, &old));
+            let (found, wanted) =
+                (replace_word(&found, &new, &old), replace_word(&before, &new, &old));
             if found != wanted {
                 let at = found.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
                 let near = |s: &str| {
@@ -685,17 +692,17 @@ fn renaming_keeps_what_is_parsed(files: &[PathBuf], a_file: usize, least: usize)
 
 #[test]
 fn renaming_keeps_systems() {
-    renaming_keeps_what_is_parsed(&all("cub"), 12, 150);
+    renaming_keeps_what_is_parsed(&files_with_ending("cub"), 12, 150);
 }
 
 #[test]
 fn renaming_keeps_litmus_tests() {
-    renaming_keeps_what_is_parsed(&all("litmus"), 8, 8);
+    renaming_keeps_what_is_parsed(&files_with_ending("litmus"), 8, 8);
 }
 
 #[test]
 fn renaming_keeps_programs() {
-    renaming_keeps_what_is_parsed(&all("asm"), 8, 100);
+    renaming_keeps_what_is_parsed(&files_with_ending("asm"), 8, 100);
 }
 
 /// Equation systems: those of the project, those that it makes of models and formulas, and one with
@@ -704,7 +711,7 @@ fn renaming_keeps_programs() {
 fn renaming_keeps_equation_systems() {
     let folder = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_mu-check");
-    let mut files = all("pbes");
+    let mut files = files_with_ending("pbes");
     let made = [
         ("mutex", "mutex/mutex", "mutex/mutual_exclusion"),
         ("lost", "protocol/protocol", "protocol/none_lost"),
@@ -738,7 +745,7 @@ fn renaming_keeps_equation_systems() {
     let mut client = Client::start(Some(folder.path()));
     for path in &files {
         let Ok(text) = std::fs::read_to_string(path) else { continue };
-        if text.len() > 3000 || resolved(path, &text).is_none() {
+        if text.len() > 3000 || resolve_names(path, &text).is_none() {
             continue;
         }
         client.open(path, &text);
@@ -754,9 +761,9 @@ fn renaming_keeps_equation_systems() {
             let answer =
                 client.at("textDocument/rename", path, &text, at, json!({ "newName": "fresh" }));
             let Some(edits) = answer["result"]["changes"].get(uri(path)) else { continue };
-            let (code, line) = solved(&edited(&text, edits));
+            let (code, line) = solved(&apply_edits(&text, edits));
             assert_eq!(
-                (code, reworded(&line, "fresh", &answered_name(&text, at))),
+                (code, replace_word(&line, "fresh", &answered_name(&text, at))),
                 before,
                 "{}:{at}",
                 path.display()
@@ -768,8 +775,8 @@ fn renaming_keeps_equation_systems() {
     client.end();
 }
 
-/// The verdicts of a model on tests of every architecture: in the words of the herd tools, without
-/// times. Errors count as answers.
+/// Returns the verdicts of a model on tests of every architecture: in the words of the herd tools,
+/// without times. Errors count as answers.
 fn verdicts(model: &Path, tests: &[PathBuf]) -> Vec<String> {
     let text = std::fs::read_to_string(model).unwrap();
     let folder = model.parent().unwrap();
@@ -832,7 +839,7 @@ fn renaming_keeps_memory_models() {
         std::fs::write(tests.last().unwrap(), text).unwrap();
     }
     let mut folders: Vec<PathBuf> =
-        all("cat").iter().map(|p| p.parent().unwrap().to_path_buf()).collect();
+        files_with_ending("cat").iter().map(|p| p.parent().unwrap().to_path_buf()).collect();
     folders.dedup();
     let (mut renamed, mut refused) = (0, 0);
     for original in folders {
@@ -885,7 +892,7 @@ fn renaming_keeps_memory_models() {
                     .map(|m| (m.clone(), std::fs::read_to_string(m).unwrap()))
                     .collect();
                 for (file, text) in saved.iter().filter(|s| changes.contains_key(&uri(&s.0))) {
-                    std::fs::write(file, edited(text, &changes[&uri(file)])).unwrap();
+                    std::fs::write(file, apply_edits(text, &changes[&uri(file)])).unwrap();
                 }
                 for (m, wanted) in models.iter().zip(&before).filter(|m| {
                     saved.iter().any(|s| s.0 == *m.0 && changes.contains_key(&uri(m.0)))
@@ -893,7 +900,7 @@ fn renaming_keeps_memory_models() {
                     let old = answered_name(&text, at);
                     let found: Vec<String> = verdicts(m, &tests)
                         .iter()
-                        .map(|v| reworded(v, "fresh-name", &old))
+                        .map(|v| replace_word(v, "fresh-name", &old))
                         .collect();
                     assert_eq!(&found, wanted, "{what}: `{old}`");
                 }
@@ -909,7 +916,7 @@ fn renaming_keeps_memory_models() {
     assert!(renamed > 30 && refused > 5, "{renamed} renamed, {refused} refused");
 }
 
-/// The word at an offset.
+/// Returns the word at an offset.
 fn answered_name(text: &str, at: usize) -> String {
     text[at..].chars().take_while(|c| c.is_ascii_alphanumeric() || "_-.'".contains(*c)).collect()
 }
@@ -919,5 +926,5 @@ fn words_take_their_place() {
     assert_eq!(other_word("let ab = ac | b", "ab").as_deref(), Some("aa"));
     assert_eq!(other_word("let ab = aa | ad", "ab").as_deref(), Some("ac"));
     assert_eq!(other_word("a b c", "b"), None);
-    assert_eq!(reworded("ab aba ab-1 (ab)", "ab", "x"), "x aba ab-1 (x)");
+    assert_eq!(replace_word("ab aba ab-1 (ab)", "ab", "x"), "x aba ab-1 (x)");
 }

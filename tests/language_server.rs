@@ -2,7 +2,7 @@
 //! the messages of the protocol.
 
 use crate::language_names::{
-    BASE, EQUATIONS, MODEL as MEMORY_MODEL, PROGRAM, SYSTEM, TEST, resolved,
+    BASE, EQUATIONS, MODEL as MEMORY_MODEL, PROGRAM, SYSTEM, TEST, resolve_names,
 };
 use crate::support::{package, reference_models};
 use mu_check::base::SourceMap;
@@ -125,7 +125,7 @@ impl Client {
         self.notify("textDocument/didChange", json!({ "textDocument": { "uri": uri(path), "version": version }, "contentChanges": edits }));
     }
 
-    /// The diagnostics of a version of a file.
+    /// Returns the diagnostics of a version of a file.
     pub fn diagnostics(&mut self, path: &Path, version: i64) -> Vec<Value> {
         let uri = uri(path);
         loop {
@@ -136,7 +136,7 @@ impl Client {
         }
     }
 
-    /// The next diagnostics of a file that are as wanted.
+    /// Returns the next diagnostics of a file that are as wanted.
     pub fn diagnostics_that(
         &mut self,
         path: &Path,
@@ -156,8 +156,8 @@ impl Client {
         }
     }
 
-    /// The diagnostics that the client has of a file, after all that it said was heard.
-    fn settled(&mut self, path: &Path) -> Vec<Value> {
+    /// Returns the diagnostics that the client has of a file, after all that it said was heard.
+    fn settled_diagnostics(&mut self, path: &Path) -> Vec<Value> {
         // An answer comes after the diagnostics only if they were computed before: two questions,
         // the second sent after the first answer.
         for _ in 0..2 {
@@ -229,8 +229,8 @@ fn offset(text: &str, position: &Value) -> usize {
     at
 }
 
-/// The text after edits, which do not overlap.
-pub fn edited(text: &str, edits: &Value) -> String {
+/// Returns the text after edits, which do not overlap.
+pub fn apply_edits(text: &str, edits: &Value) -> String {
     let mut places: Vec<(usize, usize, &str)> = edits
         .as_array()
         .expect("edits")
@@ -263,7 +263,7 @@ init P(0);
 const FORMULA: &str =
     "% what holds\n[true* . send(5)]false &&\nforall k: Nat. [send(twice(k))]true\n";
 
-/// A folder with a model and a formula.
+/// Returns a folder with a model and a formula.
 fn project() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let (model, formula) = (folder.path().join("specs/a.mcrl2"), folder.path().join("props/a.mcf"));
@@ -406,7 +406,7 @@ fn a_session() {
         json!({ "textDocument": { "uri": uri(&formula) }, "options": { "tabSize": 2, "insertSpaces": true } }),
     );
     assert_eq!(
-        edited(FORMULA, &found["result"]),
+        apply_edits(FORMULA, &found["result"]),
         mu_check::syntax::format::format(FORMULA, Default::default())
     );
     // A change of the model shows in the formula.
@@ -420,7 +420,7 @@ fn a_session() {
             || !found.is_empty(),
         "{found:?}"
     );
-    let found = client.settled(&formula);
+    let found = client.settled_diagnostics(&formula);
     assert!(found.iter().any(|d| d["message"].as_str().unwrap().contains("`send`")), "{found:?}");
     // The quick fix has the replacement.
     let changed = MODEL.replacen("send, ", "sendd, ", 1);
@@ -439,7 +439,7 @@ fn a_session() {
         assert_eq!(found["result"].as_array().map(|a| a.len().min(1)), Some(titles), "{found}");
     }
     assert_eq!(found["result"][0]["isPreferred"], true, "{found}");
-    let fixed = edited(&changed, &found["result"][0]["edit"]["changes"][uri(&model)]);
+    let fixed = apply_edits(&changed, &found["result"][0]["edit"]["changes"][uri(&model)]);
     client.change(&model, 3, json!([{ "text": fixed }]));
     assert_eq!(client.diagnostics(&model, 3), Vec::<Value>::new());
     // A forgotten semicolon shows where the next declaration begins, and is inserted where it
@@ -451,7 +451,10 @@ fn a_session() {
         let params = json!({ "textDocument": { "uri": uri(&model) }, "range": found[0]["range"], "context": { "diagnostics": [] } });
         let found = client.ask("textDocument/codeAction", params);
         assert_eq!(found["result"][0]["title"], "insert `;`", "{found}");
-        assert_eq!(edited(&forgotten, &found["result"][0]["edit"]["changes"][uri(&model)]), MODEL);
+        assert_eq!(
+            apply_edits(&forgotten, &found["result"][0]["edit"]["changes"][uri(&model)]),
+            MODEL
+        );
     }
     client.end();
 }
@@ -773,11 +776,11 @@ fn other_front_ends() {
     client.end();
 }
 
-fn linearised(text: &str) -> String {
+fn linearise(text: &str) -> String {
     linear(text).unwrap_or_else(|| panic!("it has no linear process: {text}"))
 }
 
-/// The same, if it has one.
+/// Does the same, if it has one.
 fn linear(text: &str) -> Option<String> {
     let file = tempfile::Builder::new().suffix(".mcrl2").tempfile().unwrap();
     std::fs::write(file.path(), text).unwrap();
@@ -802,8 +805,8 @@ fn assert_same(found: &str, expected: &str, what: &str) {
     assert!(found == expected, "{what}: {different:?}");
 }
 
-/// A text with every word of one name replaced.
-fn reworded(text: &str, old: &str, new: &str) -> String {
+/// Returns a text with every word of one name replaced.
+fn replace_word(text: &str, old: &str, new: &str) -> String {
     let mut out = String::new();
     let mut last = 0;
     // The lineariser names constants after sorts.
@@ -825,7 +828,7 @@ fn renaming_keeps_the_linear_process() {
     let arcx = PathBuf::from(package("specs/arcx.spec"));
     let text = std::fs::read_to_string(&arcx).unwrap();
     client.open(&arcx, &text);
-    let before = linearised(&text);
+    let before = linearise(&text);
     let mut renamed = 0;
     // An action that formulas have, a projection of three sorts, a sort, a process, a variable, a
     // parameter of a process and one of the file.
@@ -852,16 +855,16 @@ fn renaming_keeps_the_linear_process() {
             continue;
         }
         let changes = &answer["result"]["changes"];
-        let new = edited(&text, &changes[uri(&arcx)]);
+        let new = apply_edits(&text, &changes[uri(&arcx)]);
         assert_ne!(new, text, "{answer}");
-        assert_same(&linearised(&new), &reworded(&before, old, "fresh_name"), old);
+        assert_same(&linearise(&new), &replace_word(&before, old, "fresh_name"), old);
         // The parts that the default parameters leave out as well.
         let release = |text: &str| {
             text.replace("release_acquire: Bool = false", "release_acquire: Bool = true")
         };
         assert_same(
-            &linearised(&release(&new)),
-            &reworded(&linearised(&release(&text)), old, "fresh_name"),
+            &linearise(&release(&new)),
+            &replace_word(&linearise(&release(&text)), old, "fresh_name"),
             old,
         );
         let files = changes.as_object().unwrap().len();
@@ -933,7 +936,7 @@ fn renaming_random_names_keeps_the_linear_process() {
                 refused += 1;
                 continue;
             };
-            let new = edited(&text, edits);
+            let new = apply_edits(&text, edits);
             // Another item of the same name: the lineariser distinguishes them by numbers, which
             // then differ.
             if mu_check::syntax::tokens::tokens(&new).iter().any(|t| t.text(&new) == old) {
@@ -966,13 +969,13 @@ fn renaming_follows_parameters_that_calls_take_over() {
         text.find("x, y").unwrap(),
         json!({ "newName": "z" }),
     );
-    let new = edited(text, &answer["result"]["changes"][uri(&path)]);
+    let new = apply_edits(text, &answer["result"]["changes"][uri(&path)]);
     assert_eq!(
         new,
         text.replace("(x, y: Nat) = a(x)", "(z, y: Nat) = a(z)")
             .replace("Q(x, y: Nat)", "Q(z, y: Nat)")
     );
-    linearised(&new);
+    linearise(&new);
     client.end();
 }
 
@@ -1050,7 +1053,7 @@ fn foreign_client(program: &str, arguments: &[&str]) -> bool {
     let mut files: Vec<PathBuf> =
         reference_models(&["mcrl2", "spec"]).into_iter().filter(good).collect();
     let taken = |path: &PathBuf| {
-        std::fs::read_to_string(path).is_ok_and(|text| resolved(path, &text).is_some())
+        std::fs::read_to_string(path).is_ok_and(|text| resolve_names(path, &text).is_some())
     };
     files.extend(reference_models(&["asm", "pbes"]).into_iter().filter(taken));
     std::fs::write(&list, files.iter().map(|p| format!("{}\n", p.display())).collect::<String>())

@@ -79,7 +79,7 @@ fn errors_have_places() {
 fn limits_and_interrupts_leave_it_unknown() {
     let model = counter().with("max", 100_000).model().unwrap();
     let counts = model
-        .explore(&Run::limited(Limits { max_states: Some(1000), ..Limits::default() }))
+        .explore(&Run::with_limits(Limits { max_states: Some(1000), ..Limits::default() }))
         .unwrap();
     assert_eq!(counts.stop, Stop::States);
     let run = Run::new();
@@ -94,19 +94,22 @@ fn limits_and_interrupts_leave_it_unknown() {
 fn walks_go_back_and_forth() {
     let model = counter().model().unwrap();
     let mut walk = model.walk(7).unwrap();
-    assert_eq!(walk.enabled().iter().map(|e| e.action.as_str()).collect::<Vec<_>>(), ["up(1)"]);
+    assert_eq!(
+        walk.enabled_steps().iter().map(|e| e.action.as_str()).collect::<Vec<_>>(),
+        ["up(1)"]
+    );
     assert!(walk.take(0).unwrap() && !walk.take(9).unwrap());
-    assert_eq!(walk.taken(), ["up(1)"]);
+    assert_eq!(walk.labels_taken(), ["up(1)"]);
     assert!(
         walk.state().iter().any(|(_, value)| value.as_deref() == Some("1")),
         "{:?}",
         walk.state()
     );
-    assert!(walk.back().unwrap() && !walk.back().unwrap() && walk.taken().is_empty());
+    assert!(walk.back().unwrap() && !walk.back().unwrap() && walk.labels_taken().is_empty());
     let random = |seed| {
         let mut walk = model.walk(seed).unwrap();
         (0..20).for_each(|_| assert!(walk.random().unwrap()));
-        walk.taken()
+        walk.labels_taken()
     };
     assert_eq!(random(3), random(3));
 }

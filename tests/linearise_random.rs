@@ -48,7 +48,7 @@ impl Writer<'_> {
             _ => format!("{}({})", self.random.choose(&["c", "e", "f"]), self.data(vars)),
         }
     }
-    /// A process that begins with an action.
+    /// Returns a process that begins with an action.
     fn process(&mut self, depth: u32, vars: &[&str], level: usize) -> String {
         match if depth == 0 { 0 } else { self.random.below(7) } {
             0 | 1 => {

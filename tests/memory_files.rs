@@ -8,7 +8,7 @@ const TEST: &str = "AArch64 T\n{ 0:X1=x; 0:X2=y; 1:X1=y; 1:X2=x; 0:X0=1; }\nP0 |
                     STR W0,[X1] | LDR W3,[X1] ;\nSTR W0,[X2] | LDR W4,[X2] ;\n\
                     exists (1:X3=1 /\\ 1:X4=0)\n";
 
-/// A library that defines the order which models of these tests require.
+/// Returns a library that defines the order which models of these tests require.
 fn library(order: &str) -> String {
     format!("let po-loc = po & loc\nlet required = {order}\n")
 }

@@ -38,7 +38,7 @@ fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
 
 /// Translates a model and returns the number of states of the translation without its first one,
 /// and the actions of its transitions.
-fn translated(text: &str) -> (u64, Vec<String>) {
+fn translate(text: &str) -> (u64, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let model = file(folder.path(), "model.m", text);
     let output = Command::new(env!("CARGO_BIN_EXE_mu-check"))
@@ -205,7 +205,7 @@ fn translations_have_the_states_of_the_model() {
             "failed_inc inc startstate",
         ),
     ] {
-        let (found, labels) = translated(&text);
+        let (found, labels) = translate(&text);
         let expected: Vec<&str> = actions.split(' ').collect();
         let all: Vec<&str> = labels.iter().map(String::as_str).collect();
         assert_eq!((found, all), (states, expected), "{text}");
@@ -272,7 +272,7 @@ fn names_in_an_editor() {
     let found = requests.outline();
     assert!(found.contains(&"rule \"release\"".to_string()), "{found:?}");
     assert_eq!(
-        requests.renamed("state[a]", "line"),
+        requests.rename_text("state[a]", "line"),
         OWNERS.replace("state[", "line[").replace("state:", "line:")
     );
     for (mark, new, message) in [

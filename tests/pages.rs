@@ -29,8 +29,8 @@ fn code(folder: &Path, line: &str) -> i32 {
     run(folder, line).status.code().unwrap()
 }
 
-/// The results that a page holds.
-fn shown(folder: &Path, name: &str) -> Vec<Value> {
+/// Returns the results that a page holds.
+fn page_results(folder: &Path, name: &str) -> Vec<Value> {
     let page = std::fs::read_to_string(folder.join(name)).unwrap();
     assert!(page.contains("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-"), "{name}");
     let from = page.find("id=\"data\">").unwrap() + 10;
@@ -65,7 +65,7 @@ fn one_page_has_all_formulas() {
     let folder = prepare();
     let at = folder.path();
     assert_eq!(code(at, "check chain.mcrl2 never.mcf always.mcf bad.mcf --evidence all.html"), 2);
-    let page = &shown(at, "all.html")[0];
+    let page = &page_results(at, "all.html")[0];
     assert_eq!((&page["kind"], &page["value"]["model"]), (&"check".into(), &"chain.mcrl2".into()));
     assert_eq!(
         page["value"]["command"],
@@ -96,7 +96,7 @@ fn one_page_has_all_formulas() {
     // The page has the printed JSON.
     let printed = run(at, "check chain.mcrl2 never.mcf --format json --evidence one.html");
     let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
-    assert_eq!(shown(at, "one.html")[0]["value"], printed);
+    assert_eq!(page_results(at, "one.html")[0]["value"], printed);
 }
 
 /// The page has the first values and what each step says; that gives the values that
@@ -145,9 +145,9 @@ fn pages_of_other_commands() {
     let folder = prepare();
     let at = folder.path();
     assert_eq!(code(at, "explore chain.mcrl2 --action leave --all 2 --evidence ways.html"), 1);
-    assert_eq!(shown(at, "ways.html")[0]["value"]["ways"].as_array().unwrap().len(), 2);
+    assert_eq!(page_results(at, "ways.html")[0]["value"]["ways"].as_array().unwrap().len(), 2);
     assert_eq!(code(at, "litmus SB.litmus --evidence SB.html"), 0);
-    let test = &shown(at, "SB.html")[0]["value"]["tests"][0];
+    let test = &page_results(at, "SB.html")[0]["value"]["tests"][0];
     let relations = |graph: &Value| {
         let mut all: Vec<String> = graph["edges"]
             .as_array()
@@ -175,7 +175,7 @@ fn pages_of_other_commands() {
             code(at, &format!("check SB.litmus -f {formula} --model {memory} --evidence run.html")),
             1
         );
-        let graph = &shown(at, "run.html")[0]["value"]["results"][0]["execution"];
+        let graph = &page_results(at, "run.html")[0]["value"]["results"][0]["execution"];
         assert_eq!(
             (relations(graph), graph["title"].as_str()),
             (relations_of_run.into(), Some("Memory operations of the run")),
@@ -195,9 +195,9 @@ fn pages_of_other_commands() {
         (package("specs/arcx.interface"), package("formulas/2.selfobserving.mcf"));
     let line = format!("check broken.spec {formula} -D max_operation_id=1 --evidence arcx.html");
     assert_eq!(code(at, &line), 1);
-    assert!(shown(at, "arcx.html")[0]["value"]["results"][0].get("execution").is_none());
+    assert!(page_results(at, "arcx.html")[0]["value"]["results"][0].get("execution").is_none());
     assert_eq!(code(at, &format!("{line} --interface {interface}")), 1);
-    let named = shown(at, "arcx.html")[0]["value"]["results"][0]["execution"].clone();
+    let named = page_results(at, "arcx.html")[0]["value"]["results"][0]["execution"].clone();
     // A store, and a load of its core that does not see it.
     assert_eq!(relations(&named), "fr po", "{named}");
     assert!(named["edges"].as_array().unwrap().iter().all(|e| e["forbids"] == true), "{named}");
@@ -211,12 +211,12 @@ fn pages_of_other_commands() {
     );
     std::fs::copy(&interface, at.join("broken.interface")).unwrap();
     assert_eq!(code(at, &line), 1);
-    assert_eq!(shown(at, "arcx.html")[0]["value"]["results"][0]["execution"], named);
+    assert_eq!(page_results(at, "arcx.html")[0]["value"]["results"][0]["execution"], named);
     assert_eq!(
         code(at, "explore broken.spec -D max_operation_id=1 --action end_load --evidence way.html"),
         1
     );
-    assert_eq!(relations(&shown(at, "way.html")[0]["value"]["ways"][0]["execution"]), "");
+    assert_eq!(relations(&page_results(at, "way.html")[0]["value"]["ways"][0]["execution"]), "");
     let wrong = run(at, &format!("{line} --interface broken.spec"));
     assert_eq!(wrong.status.code(), Some(2), "{}", String::from_utf8_lossy(&wrong.stderr));
     let machine = (package("specs/machines/tso.spec"), package("specs/machines/machine.interface"));
@@ -225,7 +225,7 @@ fn pages_of_other_commands() {
         machine.0, machine.1
     );
     assert_eq!(code(at, &line), 1);
-    let model = &shown(at, "tso.html")[0]["value"]["models"][0];
+    let model = &page_results(at, "tso.html")[0]["value"]["models"][0];
     let red = model["execution"]["edges"]
         .as_array()
         .unwrap()
@@ -235,9 +235,9 @@ fn pages_of_other_commands() {
     assert_eq!((red, model["evidence"]["steps"].as_array().unwrap().len()), (4, 4), "{model}");
     // Without findings there is a page as well, which reports this.
     assert_eq!(code(at, &line.replace("--against sc", "--against tso")), 0);
-    assert_eq!(shown(at, "tso.html")[0]["value"]["models"][0]["verdict"], "true");
+    assert_eq!(page_results(at, "tso.html")[0]["value"]["models"][0]["verdict"], "true");
     assert_eq!(code(at, "explore chain.mcrl2 --deadlock --evidence none.html"), 0);
-    assert_eq!(shown(at, "none.html")[0]["value"]["found"], 0);
+    assert_eq!(page_results(at, "none.html")[0]["value"]["found"], 0);
     let refused = run(at, &line.replace("--evidence", "--execution"));
     assert!(
         String::from_utf8_lossy(&refused.stderr).contains(".svg, .dot or .json"),
@@ -265,7 +265,7 @@ fn reports_are_made_of_results() {
         ),
         0
     );
-    let all = shown(at, "all.html");
+    let all = page_results(at, "all.html");
     let kinds: Vec<&str> = all.iter().map(|s| s["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["check", "explore", "litmus", "evidence", "sweep"]);
     assert_eq!(all[1]["file"], "explore.json");

@@ -15,7 +15,7 @@ fn run(folder: &Path, command: &str) -> Outcome {
     mu_check(&words)
 }
 
-/// A folder with files.
+/// Returns a folder with files.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -24,7 +24,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-/// A chain of steps `go`, the last one `last`.
+/// Returns a chain of steps `go`, the last one `last`.
 fn chain(steps: usize, last: &str) -> String {
     let mut text = format!("des (0,{steps},{})\n", steps + 1);
     for i in 0..steps {

@@ -5,14 +5,14 @@ use crate::support::{mu_check, package};
 use std::fs;
 use std::path::Path;
 
-/// A file of a folder for tests, with its path as text.
+/// Returns a file of a folder for tests, with its path as text.
 fn file(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     fs::write(&path, text).unwrap();
     path.display().to_string()
 }
 
-/// A program with one shared variable `flag` and one code for all threads.
+/// Returns a program with one shared variable `flag` and one code for all threads.
 fn program(claim: &str, code: &str) -> String {
     format!(
         "begin shared_data\n flag dd 0\nend shared_data\nbegin unsafe_prop\n {claim}\nend unsafe_prop\n\

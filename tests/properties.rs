@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// The blocks of a page: language, the words after it, text.
+/// Returns the blocks of a page: language, the words after it, text.
 fn blocks(page: &str) -> Vec<(String, Vec<String>, String)> {
     let mut out = Vec::new();
     let mut lines = page.lines();

@@ -129,7 +129,7 @@ fn documented_tables_are_complete() {
     let equivalences = Equivalence::ALL.iter().map(|e| {
         let (name, evidence) = (e.name(), e.evidence().name());
         let tau = if e.abstracts() { "abstracted" } else { "a step" };
-        let (about, preserves, example) = (e.about(), e.preserves(), e.example());
+        let (about, preserves, example) = (e.full_name(), e.preserves(), e.example());
         let example = example.replace('|', "\\|");
         format!("| `{name}` | {about} | {tau} | {evidence} | {preserves} | `{example}` |")
     });
@@ -137,7 +137,7 @@ fn documented_tables_are_complete() {
         let (name, evidence) = (p.name(), p.evidence().name());
         let tau = if p.abstracts() { "abstracted" } else { "a step" };
         let preserves = p.preserves().replace('|', "\\|");
-        let (about, example) = (p.about(), p.example().replace('|', "\\|"));
+        let (about, example) = (p.meaning(), p.example().replace('|', "\\|"));
         format!("| `{name}` | {about} | {tau} | {evidence} | {preserves} | `{example}` |")
     });
     let rows: Vec<String> = equivalences.chain(preorders).collect();

@@ -12,8 +12,8 @@ use mu_check::data::typecheck::check_expression;
 use mu_check::process::typecheck::check_specification;
 use mu_check::syntax::{parse_data, parse_specification};
 
-/// The small expression's normal form by the engine, and by the naive rewriter if it gets to an
-/// end.
+/// Returns the small expression's normal form by the engine, and by the naive rewriter if it gets
+/// to an end.
 fn results(program: &programs::Program) -> Result<(String, Option<String>), Diagnostic> {
     let tree =
         parse_specification(Default::default(), &format!("{}\ninit delta;", program.declarations))?;

@@ -264,12 +264,12 @@ fn schema(name: &str) -> Schema {
     let path = package(&format!("docs/schema/{name}.json"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
     let root = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{path}: {e}"));
-    known(&root, &root);
+    expect_known(&root, &root);
     Schema::new(root)
 }
 
 /// Panics at an unsupported keyword of the validator, or an unresolved reference.
-fn known(schema: &Value, root: &Value) {
+fn expect_known(schema: &Value, root: &Value) {
     let Some(object) = schema.as_object() else {
         assert!(schema.is_boolean(), "no schema: {schema}");
         return;
@@ -284,11 +284,11 @@ fn known(schema: &Value, root: &Value) {
                 assert!(root.pointer(&value.as_str().unwrap()[1..]).is_some(), "{value} is nothing")
             }
             "properties" | "$defs" => {
-                value.as_object().unwrap().values().for_each(|v| known(v, root))
+                value.as_object().unwrap().values().for_each(|v| expect_known(v, root))
             }
-            "additionalProperties" | "items" => known(value, root),
+            "additionalProperties" | "items" => expect_known(value, root),
             "anyOf" | "prefixItems" => {
-                value.as_array().unwrap().iter().for_each(|v| known(v, root))
+                value.as_array().unwrap().iter().for_each(|v| expect_known(v, root))
             }
             _ => panic!("the validator does not know `{keyword}`"),
         }
@@ -312,7 +312,7 @@ fn the_validator_refuses() {
         "additionalProperties": false,
         "$defs": { "pair": { "type": "array", "prefixItems": [{ "type": "string" }, { "type": ["integer", "null"] }], "items": false, "minItems": 2 } },
     });
-    known(&root, &root);
+    expect_known(&root, &root);
     let schema = Schema::new(root);
     for good in [
         r#"{"n": 0}"#,

@@ -8,7 +8,7 @@ use crate::support::random_text::{Kind, formula, specification};
 use crate::support::tape::Tape;
 use crate::support::{mu_check, package};
 use mu_check::base::{Budget, Limits, SourceId, Stop};
-use mu_check::compile::typed::typed;
+use mu_check::compile::typed::typed_declarations;
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{self, Silent};
 use mu_check::formula::typecheck::check_formula;
@@ -294,7 +294,8 @@ fn random_systems_answer_as_their_models() {
         };
         let labels = (0..model.label_count()).map(mu_check::base::ids::LabelId::new);
         let labels = labels.map(|l| (model.label_text(l), model.multi_action(l)));
-        let known = typed(&model.process().data, &model.process().actions, labels).unwrap();
+        let known =
+            typed_declarations(&model.process().data, &model.process().actions, labels).unwrap();
         let mut bytes = Vec::new();
         mcrl2::write(&lts, Some(&known), &mut bytes)
             .unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
@@ -307,7 +308,7 @@ fn random_systems_answer_as_their_models() {
                 .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{brought}"));
         let labels = DeclaredLabels::new(&read.table.texts, declared.data, declared.actions)
             .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{brought}"));
-        let ordered = mu_check::lts::relabel::ordered;
+        let ordered = mu_check::lts::relabel::sort_parts;
         let of_model: BTreeSet<String> =
             lts.table.texts.iter().skip(1).map(|text| ordered(text)).collect();
         let of_file: BTreeSet<String> = (1..read.table.texts.len())

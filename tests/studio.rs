@@ -113,7 +113,7 @@ impl Studio {
     }
 
     /// Waits for the end of a run.
-    fn finished(&self, id: u64) -> Value {
+    fn wait_for_end(&self, id: u64) -> Value {
         let begin = Instant::now();
         loop {
             let run = self.get(&format!("api/run?id={id}")).json();
@@ -338,13 +338,14 @@ fn no_run_reads_outside_the_folder() {
         .unwrap();
     for list in ["@up.txt", "@root.txt", "@list.txt"] {
         let started = studio.post("api/run", &json!({ "kind": "litmus", "model": list })).json();
-        let run = studio.finished(started["id"].as_u64().unwrap_or_else(|| panic!("{started}")));
+        let run =
+            studio.wait_for_end(started["id"].as_u64().unwrap_or_else(|| panic!("{started}")));
         assert!(!run.to_string().contains("swordfish"), "{list}: {run}");
         assert!(run.to_string().contains("outside the folder"), "{list}: {run}");
     }
     let started =
         studio.post("api/run", &json!({ "kind": "explore", "model": "chain.mcrl2" })).json();
-    let run = studio.finished(started["id"].as_u64().unwrap());
+    let run = studio.wait_for_end(started["id"].as_u64().unwrap());
     assert!(!run.to_string().contains("swordfish"), "{run}");
     assert_eq!(run["result"]["states"], 15, "{run}");
 }
@@ -415,7 +416,7 @@ fn runs_have_limits_and_can_be_stopped() {
         assert!(begin.elapsed() < Duration::from_secs(20));
     }
     assert_eq!(studio.post(&format!("api/stop?id={id}"), &json!({})).0, 200);
-    let run = studio.finished(id);
+    let run = studio.wait_for_end(id);
     assert_eq!(
         (&run["state"], &run["result"]["stop"]),
         (&json!("stopped"), &json!("interrupted")),
@@ -423,7 +424,7 @@ fn runs_have_limits_and_can_be_stopped() {
     );
     // Its own time.
     let id = studio.post("api/run", &explore).json()["id"].as_u64().unwrap();
-    let run = studio.finished(id);
+    let run = studio.wait_for_end(id);
     assert_eq!(
         (&run["state"], &run["result"]["stop"], &run["code"]),
         (&json!("over"), &json!("timeout"), &json!(3)),
@@ -456,7 +457,7 @@ fn a_stopped_sweep_names_no_scratch_folder() {
         std::thread::sleep(Duration::from_millis(30));
     }
     assert_eq!(studio.post(&format!("api/stop?id={id}"), &json!({})).0, 200);
-    let run = studio.finished(id);
+    let run = studio.wait_for_end(id);
     let said: Vec<&str> =
         run["said"].as_array().unwrap().iter().filter_map(|s| s.as_str()).collect();
     assert!(
@@ -474,7 +475,7 @@ fn runs_have_a_limit_of_memory() {
         ["id"]
         .as_u64()
         .unwrap();
-    let run = studio.finished(id);
+    let run = studio.wait_for_end(id);
     assert_eq!(run["result"]["stop"], "max-memory", "{run}");
     assert!(run["result"]["peak_memory_bytes"].as_u64().unwrap() < 80 << 20, "{run}");
 }
@@ -492,7 +493,7 @@ fn a_result_is_handed_out_as_one_file() {
         .json()["id"]
         .as_u64()
         .unwrap();
-    let run = studio.finished(id);
+    let run = studio.wait_for_end(id);
     let answer = studio.get(&format!("api/report?id={id}"));
     assert_eq!(answer.0, 200, "{}", answer.2);
     let page = answer.json()["text"].as_str().unwrap().to_string();
@@ -533,7 +534,7 @@ fn a_result_is_handed_out_as_one_file() {
         .json()["id"]
         .as_u64()
         .unwrap();
-    studio.finished(id);
+    studio.wait_for_end(id);
     assert_eq!(studio.get(&format!("api/report?id={id}")).0, 422);
 }
 
@@ -549,7 +550,7 @@ fn results_are_those_of_the_command_line() {
         .json()["id"]
         .as_u64()
         .unwrap();
-    let mut run = studio.finished(id);
+    let mut run = studio.wait_for_end(id);
     let folder: &Path = &studio.folder.path().join("in");
     let command = run["command"].as_str().unwrap().to_string();
     assert_eq!(command, "mu-check check chain.mcrl2 never.mcf");
@@ -578,12 +579,12 @@ fn results_are_those_of_the_command_line() {
         .json()["id"]
         .as_u64()
         .unwrap();
-    let run = studio.finished(id);
+    let run = studio.wait_for_end(id);
     assert!(run["result"]["error"]["message"].as_str().unwrap().contains("fly"), "{run}");
     // A sweep has its rows, and resumes.
     let sweep = json!({ "kind": "sweep", "model": "chain.mcrl2", "formulas": ["never.mcf"] });
     let id = studio.post("api/run", &sweep).json()["id"].as_u64().unwrap();
-    assert_eq!(studio.finished(id)["result"]["rows"].as_array().unwrap().len(), 2);
+    assert_eq!(studio.wait_for_end(id)["result"]["rows"].as_array().unwrap().len(), 2);
     assert!(!folder.join("sweep").exists(), "tables of a sweep are no files of the folder");
 }
 

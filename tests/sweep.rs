@@ -34,11 +34,11 @@ impl Folder {
             (write("buffer.mcrl2", MODEL), write("few.mcf", "[true* . leave(3)]false"));
         Self { dir, model, formula }
     }
-    fn out(&self) -> PathBuf {
+    fn out_folder(&self) -> PathBuf {
         self.dir.path().join("out")
     }
     fn arguments(&self, options: &str) -> Vec<String> {
-        let out = self.out().display().to_string();
+        let out = self.out_folder().display().to_string();
         let words = ["sweep", &self.model, &self.formula, "--out", &out, "--threads", "1"];
         words.into_iter().chain(options.split_whitespace()).map(String::from).collect()
     }
@@ -48,7 +48,7 @@ impl Folder {
             .as_array()
             .unwrap_or_else(|| panic!("{options}: {}", outcome.stderr))
             .clone();
-        assert_eq!(rows, rows_of(&self.out()), "the file is what was printed");
+        assert_eq!(rows, rows_of(&self.out_folder()), "the file is what was printed");
         (outcome.code, rows, outcome.stderr)
     }
     fn start(&self, options: &str) -> Child {
@@ -61,11 +61,13 @@ impl Folder {
             .unwrap()
     }
     fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.out().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+        std::fs::read_to_string(self.out_folder().join(name))
+            .unwrap_or_else(|e| panic!("{name}: {e}"))
     }
 }
 
-/// The rows in a folder; none before the first is written. Whatever the moment, the file is whole.
+/// Returns the rows in a folder; none before the first is written. Whatever the moment, the file is
+/// whole.
 fn rows_of(out: &Path) -> Vec<Value> {
     let Ok(text) = std::fs::read_to_string(out.join("sweep.json")) else { return Vec::new() };
     let value: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
@@ -137,7 +139,7 @@ fn an_interrupted_sweep_goes_on() {
             let f = Folder::new();
             let mut child = f.start(options);
             let start = Instant::now();
-            while rows_of(&f.out()).len() < 5 && child.try_wait().unwrap().is_none() {
+            while rows_of(&f.out_folder()).len() < 5 && child.try_wait().unwrap().is_none() {
                 assert!(start.elapsed() < Duration::from_secs(60), "no rows");
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -148,7 +150,7 @@ fn an_interrupted_sweep_goes_on() {
         let (f, code) =
             (0..50).find_map(|_| interrupted()).expect("a sweep is interrupted before its end");
         assert_eq!(code, if signal == "-INT" { Some(3) } else { None });
-        let before = rows_of(&f.out());
+        let before = rows_of(&f.out_folder());
         assert!(before.len() >= 5 && before.len() < 48, "{signal}: {} rows", before.len());
         let (code, after, _) = f.sweep(options);
         assert_eq!((code, after.len()), (1, 48));
@@ -388,7 +390,7 @@ fn slips_are_found_before_the_first_row() {
             "{options}: {}",
             outcome.stderr
         );
-        assert!(rows_of(&f.out()).is_empty());
+        assert!(rows_of(&f.out_folder()).is_empty());
     }
     // A row has one formula, whether or not it is a property with a name.
     let several = f.dir.path().join("several.mcf");
@@ -400,10 +402,10 @@ fn slips_are_found_before_the_first_row() {
     std::fs::write(&several, first).unwrap();
     let outcome = mu_check(&f.arguments(&format!("-D n=1 {}", several.display())));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    std::fs::remove_dir_all(f.out()).unwrap();
+    std::fs::remove_dir_all(f.out_folder()).unwrap();
 
-    std::fs::create_dir_all(f.out()).unwrap();
-    std::fs::write(f.out().join("sweep.json"), "{ \"rows\": [{}] }").unwrap();
+    std::fs::create_dir_all(f.out_folder()).unwrap();
+    std::fs::write(f.out_folder().join("sweep.json"), "{ \"rows\": [{}] }").unwrap();
     let outcome = mu_check(&f.arguments("-D n=1"));
     assert!(outcome.code == 2 && outcome.stderr.contains("sweep.json"), "{}", outcome.stderr);
     assert_eq!(f.read("sweep.json"), "{ \"rows\": [{}] }", "what is not ours is left alone");

@@ -11,30 +11,30 @@ fn specification() -> String {
     std::fs::read_to_string(package("specs/arcx.spec")).unwrap()
 }
 
-/// The results of formulas for every number of operations, with other parameters as in [`SMALL`]
-/// where `changes` does not say otherwise.
+/// Returns the results of formulas for every number of operations, with other parameters as in
+/// [`SMALL`] where `changes` does not say otherwise.
 fn results(
     specification: &str,
     changes: &[(&'static str, u32)],
     formulas: &[&str],
 ) -> Vec<serde_json::Value> {
     let folder = tempfile::tempdir().unwrap();
-    let (model, arguments) = written(folder.path(), specification, formulas);
+    let (model, arguments) = write_specification(folder.path(), specification, formulas);
     with_any(&["max_operation_id"], &model, arguments, changes, formulas.len())
 }
 
-/// A specification in a folder, and the beginning of a command that checks formulas of it; cache
-/// consistency without stores that never occur.
-fn written(
+/// Returns a specification in a folder, and the beginning of a command that checks formulas of it;
+/// cache consistency without stores that never occur.
+fn write_specification(
     folder: &std::path::Path,
     specification: &str,
     formulas: &[&str],
 ) -> (std::path::PathBuf, Vec<String>) {
-    written_with(folder, specification, formulas, STORED)
+    write_specification_with(folder, specification, formulas, STORED)
 }
 
-/// The same, with cache consistency of these instances only.
-fn written_with(
+/// Does the same, with cache consistency of these instances only.
+fn write_specification_with(
     folder: &std::path::Path,
     specification: &str,
     formulas: &[&str],
@@ -57,7 +57,7 @@ fn written_with(
     (model, arguments)
 }
 
-/// The results of a command, with any value for these parameters.
+/// Returns the results of a command, with any value for these parameters.
 fn with_any(
     any: &[&str],
     model: &std::path::Path,
@@ -130,7 +130,8 @@ fn cache_consistency_holds_for_every_number_of_operations() {
 #[test]
 fn the_symbolic_engine_agrees_for_every_number_of_operations() {
     let folder = tempfile::tempdir().unwrap();
-    let (_, arguments) = written(folder.path(), &specification(), &["1a.gos", "1c.gos"]);
+    let (_, arguments) =
+        write_specification(folder.path(), &specification(), &["1a.gos", "1c.gos"]);
     let ends = ["-f".to_string(), "mu X. [true] X".into()];
     let sizes = ["address_size=1", "byte_size=1", "max_operation_id=any"]
         .map(|d| ["-D".to_string(), d.into()])
@@ -284,7 +285,8 @@ const FEW: &str =
 #[test]
 fn runs_end_for_every_number_of_cores() {
     let folder = tempfile::tempdir().unwrap();
-    let (model, mut arguments) = written_with(folder.path(), &specification(), &FORMULAS[5..], FEW);
+    let (model, mut arguments) =
+        write_specification_with(folder.path(), &specification(), &FORMULAS[5..], FEW);
     arguments.extend(["-f".into(), "mu X. [true] X".into()]);
     let results =
         with_any(&["num_cores"], &model, arguments.clone(), &[("max_operation_id", 1)], 2);
@@ -424,7 +426,7 @@ fn proved_of_faults(formulas: &[&str], limit: u64, step: usize) -> (usize, usize
     let (mut proved, mut wrong) = (0, 0);
     for (name, edits, defines_of) in faults {
         let (model, arguments) =
-            written_with(folder.path(), &patch(&specification(), edits), formulas, FEW);
+            write_specification_with(folder.path(), &patch(&specification(), edits), formulas, FEW);
         let limits = ["--max-states".to_string(), limit.to_string()];
         let arguments = [&arguments[..], &limits].concat();
         let any = with_any(&["num_cores"], &model, arguments.clone(), defines_of, formulas.len());
@@ -669,8 +671,11 @@ fn the_verdict_for_every_number_is_that_of_all() {
                 "4G".into(),
             ];
             let of = |formulas: &[&str], sizes: &[(&str, u32)]| {
-                let (_, arguments) =
-                    written(folder.path(), &patch(&specification(), fault.edits), formulas);
+                let (_, arguments) = write_specification(
+                    folder.path(),
+                    &patch(&specification(), fault.edits),
+                    formulas,
+                );
                 mu_check(&[arguments, defines(sizes), limits.to_vec()].concat()).json["results"]
                     .as_array()
                     .unwrap()

@@ -327,7 +327,7 @@ fn text_of(files: &Files, more: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), text.concat())
 }
 
-/// A model of a loop for `N` from 0 to 3; the instance `N = 2` has `extra` as well.
+/// Returns a model of a loop for `N` from 0 to 3; the instance `N = 2` has `extra` as well.
 fn special_two(extra: &str) -> String {
     format!(
         "$param N: Nat = 0 where N <= 3;\nact a, b;\n\

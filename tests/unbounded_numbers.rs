@@ -28,7 +28,7 @@ const fn case(
     Case { name, data, process, formula: NO_BAD, verdict }
 }
 
-/// A counter that may go up to the parameter, and a step `bad` on a condition.
+/// Returns a counter that may go up to the parameter, and a step `bad` on a condition.
 fn text(case: &Case) -> String {
     let acts = "act u, bad: Nat; bads: Pos; l, r, c, d;\n";
     if case.process.contains("init") {
@@ -195,8 +195,8 @@ eqn cap = ${CAP}; K = @; L = K; k = s(@, M); ks = [@, @]; set = {@, K}; inc(x) =
     x < L -> low(x) = x; x >= L -> low(x) = L; cmp(x) = lambda y: Nat. x < y; ap(h, x) = h(x); apn(i, x) = i(i(x));
     mem(x, []) = false; mem(x, y |> l) = x == y || mem(x, l);\n";
 
-/// A number or a condition over the variables `n` and `m`; `#` stands for a number, `@` for a
-/// literal.
+/// Returns a number or a condition over the variables `n` and `m`; `#` stands for a number, `@` for
+/// a literal.
 fn random_term(random: &mut Random, of: &[&str], depth: usize) -> String {
     const NUMBERS: [&str; 18] = [
         "n",

@@ -17,6 +17,12 @@ const REMAINING: &[(&str, usize)] = &[("src/cli", 10)];
 const BANNED: [&str; 8] =
     ["told", "tell", "tells", "telling", "asked", "whose", "beside", "besides"];
 
+/// Words that are no name of a function: neither an action nor its result. `write_rows` and `rows`
+/// are names, `written` is not.
+const FUNCTIONS: &str = "compared drawn explored found given joined kept listed loaded made met \
+                         named others parsed quantified refused said searched settled shown stuck \
+                         taken touched typed written";
+
 /// Words that no doc comment begins with.
 const FIRST: [&str; 8] = ["What", "Whose", "Whether", "Which", "How", "Why", "So", "Who"];
 
@@ -106,7 +112,7 @@ fn parts(text: &[char]) -> Vec<Part> {
     out
 }
 
-/// The words of a text in lower case; `_` and capitals separate words in `names`.
+/// Returns the words of a text in lower case; `_` and capitals separate words in `names`.
 fn words(text: &str, names: bool) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut last = ' ';
@@ -124,8 +130,8 @@ fn words(text: &str, names: bool) -> Vec<String> {
     out
 }
 
-/// The banned words of a text, `so many` included.
-fn banned(words: &[String]) -> Vec<String> {
+/// Returns the banned words of a text, `so many` included.
+fn banned_words(words: &[String]) -> Vec<String> {
     let mut out: Vec<String> =
         words.iter().filter(|w| BANNED.contains(&w.as_str())).cloned().collect();
     let pairs = words.windows(2).filter(|pair| pair[0] == "so" && pair[1] == "many");
@@ -133,7 +139,7 @@ fn banned(words: &[String]) -> Vec<String> {
     out
 }
 
-/// The text without `code` between back quotes.
+/// Returns the text without `code` between back quotes.
 fn without_code(text: &str) -> String {
     text.split('`').step_by(2).collect::<Vec<_>>().join(" ")
 }
@@ -169,7 +175,7 @@ fn findings_in_source(text: &str) -> Vec<(usize, String)> {
             }
         }
         previous_is_doc = doc.is_some() && is_comment;
-        for word in banned(&words(&without_code(&comment), false)) {
+        for word in banned_words(&words(&without_code(&comment), false)) {
             out.push((number, format!("`{word}` in a comment")));
         }
         let tokens: Vec<&str> = code
@@ -179,9 +185,12 @@ fn findings_in_source(text: &str) -> Vec<(usize, String)> {
         for pair in tokens.windows(2) {
             let declares = ["fn", "struct", "enum", "trait", "type", "mod", "const", "static"];
             if declares.contains(&pair[0]) {
-                for word in banned(&words(pair[1], true)) {
+                for word in banned_words(&words(pair[1], true)) {
                     out.push((number, format!("`{word}` in the name `{}`", pair[1])));
                 }
+            }
+            if pair[0] == "fn" && FUNCTIONS.split(' ').any(|w| w == pair[1]) {
+                out.push((number, format!("a function has the name `{}`", pair[1])));
             }
         }
     }
@@ -207,14 +216,14 @@ fn findings_in_document(text: &str) -> Vec<(usize, String)> {
         if length > COLUMNS && !free && code.unwrap_or(0) < COLUMNS / 2 {
             out.push((number + 1, format!("{length} columns")));
         }
-        for word in banned(&words(&without_code(line), false)) {
+        for word in banned_words(&words(&without_code(line), false)) {
             out.push((number + 1, format!("`{word}`")));
         }
     }
     out
 }
 
-/// All files of the project with an extension, without those that tools fetch or write.
+/// Returns all files of the project with an extension, without those that tools fetch or write.
 fn project_files(extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
@@ -238,7 +247,7 @@ fn project_files(extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The folder of `REMAINING` to which a file belongs: a layer, or a folder at the top.
+/// Returns the folder of `REMAINING` to which a file belongs: a layer, or a folder at the top.
 fn folder_of(file: &Path) -> String {
     let parts: Vec<String> = file.iter().map(|p| p.to_string_lossy().into_owned()).collect();
     match &parts[..] {
@@ -256,7 +265,7 @@ fn names_comments_and_documents_use_the_vocabulary() {
         by_folder.entry(folder_of(file)).or_default().push(format!("{name}:{line}: {what}"));
     };
     for file in project_files("rs") {
-        for word in banned(&words(&file.file_stem().unwrap().to_string_lossy(), true)) {
+        for word in banned_words(&words(&file.file_stem().unwrap().to_string_lossy(), true)) {
             add(&file, 1, format!("`{word}` in the name of the file"));
         }
         for (line, what) in findings_in_source(&read(&file)) {
@@ -286,7 +295,7 @@ fn names_comments_and_documents_use_the_vocabulary() {
 #[test]
 fn findings_are_found() {
     let source = "//! So it begins.\n\n/// Returns what\n/// Whether is not first.\nfn is_told(x: &'static str) { \
-                  let c = '\"'; x(\"asked\", r#\"whose \"#) } // so many\nstruct ToldOnce;\n/// `told`\nlet telling = 1;\n";
+                  let c = '\"'; x(\"asked\", r#\"whose \"#) } // so many\nstruct ToldOnce;\n/// `told`\nlet telling = 1;\nfn written() {}\n";
     let found: Vec<String> =
         findings_in_source(source).iter().map(|(line, what)| format!("{line} {what}")).collect();
     assert_eq!(
@@ -295,7 +304,8 @@ fn findings_are_found() {
             "1 a doc comment begins with `So`",
             "5 `so many` in a comment",
             "5 `told` in the name `is_told`",
-            "6 `told` in the name `ToldOnce`"
+            "6 `told` in the name `ToldOnce`",
+            "9 a function has the name `written`"
         ]
     );
     let long = "x".repeat(101);

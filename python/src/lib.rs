@@ -64,7 +64,7 @@ impl Options {
     fn run(self) -> Result<Run, mu_library::Error> {
         let timeout = self.timeout.map(|t| Duration::try_from_secs_f64(t).unwrap_or(Duration::MAX));
         let limits = Limits { max_states: self.max_states, max_memory: self.max_memory, timeout };
-        let run = Run::limited(limits)
+        let run = Run::with_limits(limits)
             .engine(&self.engine)?
             .symmetry(self.symmetry)
             .partial_order(self.partial_order);
@@ -86,7 +86,7 @@ fn run_apart<T: Send>(
     let run = options.run().map_err(|e| raise(&e))?;
     let flag = run.interrupt();
     let (sender, snapshots) = channel();
-    let run = run.watched(move |s| _ = sender.send((s.states, s.transitions)));
+    let run = run.with_watcher(move |s| _ = sender.send((s.states, s.transitions)));
     let start = Instant::now();
     std::thread::scope(|scope| {
         let (done, finished) = channel();

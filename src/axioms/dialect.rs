@@ -257,7 +257,7 @@ impl Dialect {
     }
     /// Returns the reason why a model of the dialect cannot judge an operation; `None` if it can.
     /// `model`: the model.
-    pub fn unsupported(
+    pub fn unsupported_reason(
         self,
         model: &CatModel,
         kind: EventKind,

@@ -156,7 +156,7 @@ impl ExecutionSearch<'_, '_, '_, '_, '_> {
 
     /// Returns a pair of writes that `co` does not order. Pairs at a small distance in the list of
     /// writes come first: a chain of them orders all others by transitivity.
-    fn unordered(&self, co: &Relation) -> Option<(usize, usize)> {
+    fn unordered_pair(&self, co: &Relation) -> Option<(usize, usize)> {
         let is_open = |&(a, b): &(usize, usize)| !co.contains(a, b) && !co.contains(b, a);
         self.writes_by_location.iter().find_map(|part| {
             (1..part.len())
@@ -233,7 +233,7 @@ impl ExecutionSearch<'_, '_, '_, '_, '_> {
             }
             return Ok(None);
         }
-        if let Some((a, b)) = self.unordered(&c.co) {
+        if let Some((a, b)) = self.unordered_pair(&c.co) {
             for (first, second) in [(a, b), (b, a)] {
                 let co = with_order(&c.co, first, second);
                 let found = self.extend(PartialExecution { co, ..c.clone() })?;

@@ -50,7 +50,7 @@ impl Dependencies {
         (0..Self::LIMIT).filter(move |i| bits >> i & 1 == 1)
     }
     /// Returns the three sets with their names.
-    pub fn named(self) -> [(&'static str, u32); 3] {
+    pub fn named_sets(self) -> [(&'static str, u32); 3] {
         [("addr", self.address), ("data", self.data), ("ctrl", self.control)]
     }
 }
@@ -97,7 +97,7 @@ impl Operation {
         Self { mark, ..Self::plain(EventKind::Fence, 0, 0) }
     }
     /// Returns the value that a read or an update reads.
-    pub fn taken(&self) -> u64 {
+    pub fn read_value(&self) -> u64 {
         if self.kind == EventKind::Update { self.read } else { self.value }
     }
 }
@@ -120,7 +120,7 @@ pub fn location_name(l: u32) -> String {
 }
 
 /// Renames locations, and the values of each location, in the order of their first occurrence.
-fn renamed<'t>(threads: impl Iterator<Item = &'t Vec<Operation>>) -> History {
+fn normalise_names<'t>(threads: impl Iterator<Item = &'t Vec<Operation>>) -> History {
     fn place<T: PartialEq>(names: &mut Vec<T>, name: T) -> usize {
         names.iter().position(|n| *n == name).unwrap_or_else(|| {
             names.push(name);
@@ -146,7 +146,7 @@ fn renamed<'t>(threads: impl Iterator<Item = &'t Vec<Operation>>) -> History {
     }
 }
 
-fn parsed(text: &str) -> Result<u64, String> {
+fn parse_value(text: &str) -> Result<u64, String> {
     text.parse::<u64>().map_err(|_| format!("`{text}` is no value"))
 }
 
@@ -241,9 +241,11 @@ fn operation(text: &str, number: &mut dyn FnMut(&str) -> u32) -> Result<Operatio
     }
     let out = match (kind, words.as_slice()) {
         (EventKind::Fence, [_]) => Operation::fence(mark),
-        (EventKind::Update, [_, l, r, v]) => Operation::update(number(l), parsed(r)?, parsed(v)?),
+        (EventKind::Update, [_, l, r, v]) => {
+            Operation::update(number(l), parse_value(r)?, parse_value(v)?)
+        }
         (EventKind::Read | EventKind::Write, [_, l, v]) => {
-            Operation::plain(kind, number(l), parsed(v)?)
+            Operation::plain(kind, number(l), parse_value(v)?)
         }
         _ => return Err(unknown()),
     };
@@ -272,7 +274,7 @@ impl History {
         }
         for part in last.split(',').map(str::trim).filter(|p| !p.is_empty()) {
             let (l, v) = part.split_once('=').ok_or_else(|| format!("`{part}`: expected `x=1`"))?;
-            history.last.push((number(l.trim()), parsed(v.trim())?));
+            history.last.push((number(l.trim()), parse_value(v.trim())?));
         }
         history.check()?;
         Ok(history)
@@ -294,7 +296,7 @@ impl History {
         }
         for thread in &self.threads {
             for (i, o) in thread.iter().enumerate() {
-                for (name, bits) in o.depends.named() {
+                for (name, bits) in o.depends.named_sets() {
                     let wrong =
                         Dependencies::positions(bits).find(|&p| p >= i || !thread[p].kind.reads());
                     if let Some(p) = wrong {
@@ -314,7 +316,7 @@ impl History {
         let wrong = self
             .operations()
             .filter(|o| o.kind.reads())
-            .map(|o| (o.location, o.taken()))
+            .map(|o| (o.location, o.read_value()))
             .find(|&(l, v)| !known(l, v));
         match wrong.or_else(|| self.last.iter().copied().find(|&(l, v)| !known(l, v))) {
             Some((l, v)) => Err(format!("no operation writes {v} to `{}`", location_name(l))),
@@ -331,7 +333,7 @@ impl History {
         let mut order: Vec<usize> = (0..busy.len()).collect();
         loop {
             if order.windows(2).all(|w| busy[w[0]].len() >= busy[w[1]].len()) {
-                let next = renamed(order.iter().map(|&i| busy[i]));
+                let next = normalise_names(order.iter().map(|&i| busy[i]));
                 if best.as_ref().is_none_or(|b| next < *b) {
                     best = Some(next);
                 }
@@ -370,7 +372,7 @@ impl History {
         let written = |l: u32, v: u64| {
             v == 0 || self.operations().any(|w| w.kind.writes() && (w.location, w.value) == (l, v))
         };
-        self.operations().filter(|o| o.kind.reads()).all(|o| written(o.location, o.taken()))
+        self.operations().filter(|o| o.kind.reads()).all(|o| written(o.location, o.read_value()))
     }
     /// Returns the number of operations.
     pub fn len(&self) -> usize {
@@ -613,7 +615,7 @@ impl History {
                     }
                     _ => write!(out, "{letter}{mark} {} {}", location_name(o.location), o.value),
                 };
-                for (name, bits) in o.depends.named().into_iter().filter(|d| d.1 != 0) {
+                for (name, bits) in o.depends.named_sets().into_iter().filter(|d| d.1 != 0) {
                     let list: Vec<String> =
                         Dependencies::positions(bits).map(|p| p.to_string()).collect();
                     let _ = write!(out, " @{name}({})", list.join(","));
@@ -731,7 +733,7 @@ impl<'m> HistoryChecker<'m> {
     }
     /// Sets a budget: a limit ends the decision about a history with many executions by an error.
     #[must_use]
-    pub fn within(mut self, budget: &Budget) -> Self {
+    pub fn with_budget(mut self, budget: &Budget) -> Self {
         self.budget = budget.clone();
         self
     }
@@ -755,7 +757,7 @@ impl<'m> HistoryChecker<'m> {
         if !self.is_enumerated(history, &skeleton) {
             return Ok(self.find(&skeleton)?.is_some());
         }
-        let mut run = self.session.on(&skeleton)?;
+        let mut run = self.session.start(&skeleton)?;
         if !run.holds() {
             return Ok(false);
         }
@@ -772,12 +774,12 @@ impl<'m> HistoryChecker<'m> {
         let bound = self.bound.get_or_init(|| self.model.lower_bound());
         let depends_on_coherence =
             self.model.reads_relation(RelationId::CO) || self.model.reads_set(SetId::FINAL);
-        let mut run = self.session.on(skeleton)?;
+        let mut run = self.session.start(skeleton)?;
         if !run.holds() {
             return Ok(None);
         }
         let mut session = Session::new(bound);
-        let mut bound = session.on(skeleton)?;
+        let mut bound = session.start(skeleton)?;
         let input = SearchInput { skeleton, depends_on_coherence };
         execution_search::find(input, &mut run, &mut bound, &self.budget)
     }
@@ -793,7 +795,7 @@ impl<'m> HistoryChecker<'m> {
         if !is_enumerated {
             chosen = self.find(&skeleton)?;
         }
-        let mut run = self.session.on(&skeleton)?;
+        let mut run = self.session.start(&skeleton)?;
         if chosen.is_none() {
             history.reads_from(&skeleton, &mut |rf| {
                 history.coherence_orders(&skeleton, &mut |co| {

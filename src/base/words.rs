@@ -272,7 +272,7 @@ impl<'a, 't> Cursor<'a, 't> {
         self.tokens[(self.at + n).min(self.tokens.len() - 1)]
     }
     /// Returns the previous token; the first one at the start.
-    pub fn before(&self) -> Token<'a> {
+    pub fn previous(&self) -> Token<'a> {
         self.tokens[self.at.saturating_sub(1)]
     }
     /// Consumes the current token.

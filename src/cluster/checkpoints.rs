@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Store of the partitions of a search, common to all processes.
 pub trait PartitionStore {
     /// Returns a stamp of the checkpoint to resume; `None`: start from the initial state.
-    fn resumed(&self) -> Option<&Stamp>;
+    fn resume_stamp(&self) -> Option<&Stamp>;
     /// Reads this process's states from the partitions of that checkpoint.
     ///
     /// # Errors

@@ -304,8 +304,8 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
         while !probe.done() || !self.mailbox.borrow().arrived.is_empty() {
             let busy = self.partition.is_busy() && !self.halted;
             self.worker.step_or_park(Some(if busy { Duration::ZERO } else { POLL_INTERVAL }));
-            if self.health.lost().is_some() {
-                return Ok(self.abandoned());
+            if self.health.lost_process().is_some() {
+                return Ok(self.result_after_loss());
             }
             self.arrivals();
             self.read_reports()?;
@@ -351,8 +351,8 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
         self.send(0..self.last_reports.len(), &last);
         while self.last_reports.iter().any(|h| h.last.is_none()) {
             self.step_for_reports()?;
-            if self.health.lost().is_some() {
-                return Ok(self.abandoned());
+            if self.health.lost_process().is_some() {
+                return Ok(self.result_after_loss());
             }
         }
         let ended_well =
@@ -372,8 +372,8 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
             );
             while !self.rounds.all_wrote(number) && !self.unwritten {
                 self.step_for_reports()?;
-                if self.health.lost().is_some() {
-                    return Ok(self.abandoned());
+                if self.health.lost_process().is_some() {
+                    return Ok(self.result_after_loss());
                 }
             }
             if !self.unwritten {
@@ -383,19 +383,19 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
         self.mail.borrow_mut().close();
         while self.worker.has_dataflows() {
             self.worker.step_or_park(Some(POLL_INTERVAL));
-            if self.health.lost().is_some() {
-                return Ok(self.abandoned());
+            if self.health.lost_process().is_some() {
+                return Ok(self.result_after_loss());
             }
         }
         orderly.set(true);
         match unkept {
             Some(error) => Err(error),
-            None => self.ended(path),
+            None => self.final_result(path),
         }
     }
 
     /// Derives the result from the final reports, equally in all processes.
-    fn ended(self, path: Option<Vec<Vec<u8>>>) -> Result<SearchEnd, Diagnostic> {
+    fn final_result(self, path: Option<Vec<Vec<u8>>>) -> Result<SearchEnd, Diagnostic> {
         let parts: Vec<ProcessPart> = self.last_reports.iter().map(|h| h.part).collect();
         let whys: Vec<EndReason> =
             self.last_reports.iter().filter_map(|h| h.last.as_ref()?.0.clone()).collect();
@@ -441,7 +441,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
     }
 
     /// Returns the result after the loss of a process: the known totals.
-    fn abandoned(mut self) -> SearchEnd {
+    fn result_after_loss(mut self) -> SearchEnd {
         self.last_reports[self.me].part =
             ProcessPart { tally: self.partition.tally(), memory: peak_resident_bytes() };
         let parts = self.last_reports.iter().map(|h| h.part).collect();

@@ -19,7 +19,7 @@
 //! same bytes. Cost: two round trips for each connection.
 
 use super::process_group::Connections;
-use super::wire::{Health, Wire, keyed, lock};
+use super::wire::{Health, Wire, lock, new_code};
 use hmac::Mac;
 use mu_base::{Budget, Diagnostic, Stage, narrow};
 use sha2::{Digest, Sha256};
@@ -184,13 +184,13 @@ impl From<Diagnostic> for ConnectionFailure {
 
 impl Party {
     fn code(&self, transcript: &[u8], purpose: &str) -> Vec<u8> {
-        let mut code = keyed(&self.secret.0);
+        let mut code = new_code(&self.secret.0);
         code.update(purpose.as_bytes());
         code.update(transcript);
         code.finalize().into_bytes().to_vec()
     }
     fn is_code(&self, transcript: &[u8], purpose: &str, claimed: &[u8]) -> bool {
-        let mut code = keyed(&self.secret.0);
+        let mut code = new_code(&self.secret.0);
         code.update(purpose.as_bytes());
         code.update(transcript);
         code.verify_slice(claimed).is_ok()

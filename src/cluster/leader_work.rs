@@ -36,7 +36,7 @@ pub(super) fn run_on_leader(
     let mail: Rc<RefCell<ReportMailbox>> = Rc::default();
     reports(worker, &mail);
     let result = if me == 0 { do_watched(health, budget, work) } else { Ok(Vec::new()) };
-    if health.lost().is_some() {
+    if health.lost_process().is_some() {
         return ended(Stop::Lost);
     }
     let (why, final_report) = match result {
@@ -62,7 +62,7 @@ pub(super) fn run_on_leader(
     let mut heard = None;
     while worker.has_dataflows() {
         worker.step_or_park(Some(POLL_INTERVAL));
-        if health.lost().is_some() {
+        if health.lost_process().is_some() {
             return ended(Stop::Lost);
         }
         for envelope in std::mem::take(&mut mail.borrow_mut().arrived) {
@@ -112,7 +112,7 @@ fn do_watched(health: &Health, budget: &Budget, work: Work<'_>) -> Result<Vec<u8
     let done = AtomicBool::new(false);
     let check_health = || {
         while !done.load(Ordering::Relaxed) {
-            if health.lost().is_some() {
+            if health.lost_process().is_some() {
                 budget.interrupt_flag().store(true, Ordering::Relaxed);
             }
             std::thread::park_timeout(CHECK_INTERVAL);

@@ -203,7 +203,7 @@ impl SearchGroup {
     }
     /// Returns the number of the last checkpoint of the last search with annotations. `None` if it
     /// wrote none.
-    pub fn kept(&self) -> Option<u64> {
+    pub fn last_checkpoint(&self) -> Option<u64> {
         self.kept
     }
 
@@ -228,7 +228,7 @@ impl SearchGroup {
         let start = Instant::now();
         let mut order = 1;
         let kept = Cell::new(None);
-        let mut resumed = shelf.and_then(PartitionStore::resumed);
+        let mut resumed = shelf.and_then(PartitionStore::resume_stamp);
         let plain = Options { symmetry: options.symmetry && sought.is_none(), ..options.clone() };
         let (ended, dropped) = with_verified_symmetries(model, &plain, |symmetries| {
             let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
@@ -258,7 +258,7 @@ impl SearchGroup {
             };
             self.drive(&mut share, symmetries, (budget, progress, start), shelf, &mut *extra)
         })?;
-        let lost = self.health.lost().filter(|_| ended.stop == Stop::Lost);
+        let lost = self.health.lost_process().filter(|_| ended.stop == Stop::Lost);
         let final_report = Some(ended.final_report).filter(|_| ended.stop == Stop::Complete);
         let (parts, stop, path, kept) = (ended.parts, ended.stop, ended.path, kept.get());
         Ok(ClusterOutcome {
@@ -303,7 +303,7 @@ impl SearchGroup {
 
     /// Ends the run. Returns the cause of the loss of a process, if one was lost in a search.
     pub fn close(self) -> Option<String> {
-        self.health.lost().filter(|_| self.broken)
+        self.health.lost_process().filter(|_| self.broken)
     }
 }
 
@@ -314,7 +314,8 @@ impl Drop for SearchGroup {
         if self.broken {
             // The others may not know yet, and threads of the connections may never end; the
             // process ends instead.
-            let text = self.health.lost().unwrap_or_else(|| format!("process {} failed", self.me));
+            let text =
+                self.health.lost_process().unwrap_or_else(|| format!("process {} failed", self.me));
             self.wires.iter().for_each(|wire| wire.fail(&text));
             std::mem::forget((worker, guard));
             return;
@@ -494,7 +495,7 @@ impl SearchGroup {
         } = joint;
         let kept = Cell::new(None);
         let shelf = shelves.map(|s| s.shelf(name)).transpose()?;
-        let resumed = shelf.as_ref().and_then(|s| s.resumed());
+        let resumed = shelf.as_ref().and_then(|s| s.resume_stamp());
         if let Some(stamp) = resumed {
             kept.set(Some(stamp.number));
             stamp.symmetries.expect(symmetries)?;

@@ -29,7 +29,7 @@ fn search(
 }
 
 /// Connects several processes and returns their results.
-fn met<T: Send>(
+fn connect_all<T: Send>(
     count: usize,
     budget: &Budget,
     then: &(dyn Fn(usize, Connections) -> T + Sync),
@@ -62,12 +62,12 @@ fn met<T: Send>(
 }
 
 /// Returns the outcomes of all processes.
-fn together(
+fn search_all(
     count: usize,
     maker: &(dyn Fn(usize) -> HandModel + Sync),
     budget: &Budget,
 ) -> Vec<Result<ClusterOutcome, Diagnostic>> {
-    met(count, budget, &|me, connections| search(&maker(me), budget, connections, None))
+    connect_all(count, budget, &|me, connections| search(&maker(me), budget, connections, None))
         .into_iter()
         .map(|r| r?)
         .collect()
@@ -76,7 +76,7 @@ fn together(
 fn agrees(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync)) {
     let budget = Budget::default();
     let consistent = mu_explore::explore(&maker(0), &options(), &budget, &Silent).unwrap();
-    for outcome in together(count, maker, &budget) {
+    for outcome in search_all(count, maker, &budget) {
         let found = outcome.unwrap();
         assert_eq!(found.stop, Stop::Complete);
         let counts = (
@@ -127,7 +127,7 @@ fn all_processes_split_slots_equally() {
 #[test]
 fn limits_are_of_the_whole() {
     let few = Budget::new(Limits { max_states: Some(5000), ..Limits::default() });
-    for outcome in together(3, &|_| arcx(1), &few) {
+    for outcome in search_all(3, &|_| arcx(1), &few) {
         let found = outcome.unwrap();
         assert_eq!(found.stop, Stop::States);
         assert!(found.sum(|p| p.tally.states) > 5000);
@@ -139,7 +139,7 @@ fn limits_are_of_the_whole() {
             Budget::new(Limits { timeout: Some(Duration::from_millis(600)), ..Limits::default() });
         search(&counters(9, 9), &short, connections, None).unwrap().stop
     };
-    for stop in met(2, &Budget::default(), &run) {
+    for stop in connect_all(2, &Budget::default(), &run) {
         assert_eq!(stop.unwrap(), Stop::Time);
     }
     assert!(begin.elapsed() < Duration::from_secs(20));
@@ -154,7 +154,7 @@ struct Book {
 }
 
 impl PartitionStore for &Book {
-    fn resumed(&self) -> Option<&Stamp> {
+    fn resume_stamp(&self) -> Option<&Stamp> {
         None
     }
     fn read(&self, _: &mut Partition<'_>) -> Result<(), Diagnostic> {
@@ -213,7 +213,7 @@ fn a_checkpoint_counts_when_all_have_written_it_and_none_is_left_out() {
         explore(connections, task).unwrap()
     };
     let outcomes: Vec<ClusterOutcome> =
-        met(3, &budget, &run).into_iter().map(Result::unwrap).collect();
+        connect_all(3, &budget, &run).into_iter().map(Result::unwrap).collect();
     assert!(
         outcomes
             .iter()
@@ -239,7 +239,7 @@ fn failing(_: usize) -> HandModel {
 #[test]
 fn an_error_of_the_model_is_the_same_everywhere() {
     let errors: Vec<Diagnostic> =
-        together(3, &failing, &Budget::default()).into_iter().map(|o| o.unwrap_err()).collect();
+        search_all(3, &failing, &Budget::default()).into_iter().map(|o| o.unwrap_err()).collect();
     assert!(
         errors
             .iter()
@@ -258,7 +258,7 @@ fn a_process_that_is_lost_ends_the_others() {
     let run = |me: usize, connections: Connections| {
         (me != 1).then(|| search(&counters(9, 9), &Budget::default(), connections, None).unwrap())
     };
-    for outcome in met(3, &Budget::default(), &run).into_iter().filter_map(Result::unwrap) {
+    for outcome in connect_all(3, &Budget::default(), &run).into_iter().filter_map(Result::unwrap) {
         assert_eq!(outcome.stop, Stop::Lost);
         assert_eq!(
             outcome.lost.as_deref(),
@@ -289,7 +289,8 @@ fn a_process_that_waits_leaves_the_processor_to_others() {
         assert_eq!((found.stop.clone(), found.sum(|p| p.tally.states)), (Stop::Complete, 16));
         on_processor() - before
     };
-    let used: Vec<Duration> = met(2, budget, &run).into_iter().map(Result::unwrap).collect();
+    let used: Vec<Duration> =
+        connect_all(2, budget, &run).into_iter().map(Result::unwrap).collect();
     // The second process has waited for the first all the time.
     assert!(used[1] < LATE / 5, "{used:?}");
 }
@@ -314,7 +315,8 @@ fn path(
             (states, path.steps.iter().map(|s| model.label_text(s.label)).collect::<Vec<String>>())
         })
     };
-    let mut ways: Vec<_> = met(count, budget, &run).into_iter().map(Result::unwrap).collect();
+    let mut ways: Vec<_> =
+        connect_all(count, budget, &run).into_iter().map(Result::unwrap).collect();
     assert!(ways.windows(2).all(|w| w[0] == w[1]), "{ways:?}");
     ways.remove(0)
 }
@@ -340,7 +342,7 @@ fn a_step_that_several_groups_make_is_found_if_one_is_wanted() {
             let states = found.path.expect("a path");
             mu_explore::path_through(&model, &options(), sought, &states).unwrap().steps[0].group
         };
-        for group in met(count, budget, &run) {
+        for group in connect_all(count, budget, &run) {
             assert_eq!(group.unwrap(), wanted, "{count} processes");
         }
     }
@@ -412,7 +414,8 @@ fn all_processes_complete_the_level_of_the_goal() {
                 assert_eq!(found.sum(|p| p.tally.transitions), u64::from(2 * WIDE));
                 found.path.unwrap()
             };
-            let mut both: Vec<_> = met(2, budget, &run).into_iter().map(Result::unwrap).collect();
+            let mut both: Vec<_> =
+                connect_all(2, budget, &run).into_iter().map(Result::unwrap).collect();
             assert_eq!(both[0], both[1]);
             both.remove(0)
         })

@@ -92,7 +92,7 @@ impl SearchDriver<'_, '_> {
             {
                 self.worker.step_or_park(Some(POLL_INTERVAL));
                 self.read_reports()?;
-                if let Some(lost) = self.health.lost() {
+                if let Some(lost) = self.health.lost_process() {
                     return Err(Diagnostic::stopped(mu_base::Stop::Lost).note(lost));
                 }
             }

@@ -36,7 +36,7 @@ const FAILED: u32 = 1 << 30;
 pub(super) type Code = Hmac<Sha256>;
 
 /// Creates a code with this key.
-pub(super) fn keyed(key: &[u8]) -> Code {
+pub(super) fn new_code(key: &[u8]) -> Code {
     // HMAC accepts keys of any length.
     Code::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of every length"))
 }
@@ -54,7 +54,7 @@ pub struct Health {
 
 impl Health {
     /// Returns the first lost process, and the cause; `None` if none is lost.
-    pub fn lost(&self) -> Option<String> {
+    pub fn lost_process(&self) -> Option<String> {
         lock(&self.lost).clone()
     }
     fn lose(&self, text: String) {
@@ -110,7 +110,7 @@ impl Wire {
         socket.set_write_timeout(Some(SILENCE))?;
         let reader = FrameReader {
             socket: socket.try_clone()?,
-            code: keyed(theirs),
+            code: new_code(theirs),
             number: 0,
             payload: Vec::new(),
             at: 0,
@@ -118,7 +118,7 @@ impl Wire {
         };
         let writer = FrameWriter {
             socket,
-            code: keyed(ours),
+            code: new_code(ours),
             number: 0,
             last: Instant::now(),
             broken: false,
@@ -342,17 +342,18 @@ mod tests {
         loop {
             match take.recv_timeout(Duration::from_millis(5)) {
                 Ok(part) => all.extend(part),
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) if health.lost().is_none() => {}
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout)
+                    if health.lost_process().is_none() => {}
                 Err(_) => {
                     all.extend(take.try_iter().flatten());
-                    return (all, health.lost());
+                    return (all, health.lost_process());
                 }
             }
         }
     }
 
     /// Returns the bytes of some payloads and a proper end.
-    fn written(payloads: &[&[u8]]) -> Vec<Vec<u8>> {
+    fn frames(payloads: &[&[u8]]) -> Vec<Vec<u8>> {
         let (mut raw, socket) = sockets();
         let mut wire = Wire::new(socket, 4, &Arc::default(), b"ours", b"theirs").unwrap();
         let mut frames = Vec::new();
@@ -372,7 +373,7 @@ mod tests {
     #[test]
     fn frames_arrive_as_they_were_written() {
         let long = vec![7; 5000];
-        let frames = written(&[b"one", &long, b"three"]);
+        let frames = frames(&[b"one", &long, b"three"]);
         let (bytes, lost) = read(&frames.concat());
         assert_eq!((bytes.len(), lost), (3 + 5000 + 5, None));
         assert!(bytes.starts_with(b"one") && bytes.ends_with(b"three"));
@@ -380,7 +381,7 @@ mod tests {
 
     #[test]
     fn replayed_reordered_omitted_truncated_and_foreign_frames_are_rejected() {
-        let frames = written(&[b"one", b"two", b"three"]);
+        let frames = frames(&[b"one", b"two", b"three"]);
         let foreign = "process 3: its connection carries bytes that are not its own";
         let ended = "process 3: it ended, or its connection was closed";
         let pick =
@@ -403,7 +404,7 @@ mod tests {
 
     #[test]
     fn no_flipped_bit_passes() {
-        let frames = written(&[b"payload"]);
+        let frames = frames(&[b"payload"]);
         let mut random = Random::new(11);
         for _ in 0..60 {
             let mut bytes = frames[0].clone();

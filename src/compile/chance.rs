@@ -125,7 +125,7 @@ struct Positive<'a> {
 }
 
 impl Positive<'_> {
-    fn both(&mut self, builtin: Builtin, a: Expr, b: Expr) -> Expr {
+    fn combine(&mut self, builtin: Builtin, a: Expr, b: Expr) -> Expr {
         let (absorbs, neutral) =
             if builtin == Builtin::And { (false, true) } else { (true, false) };
         match (a.as_bool(self.signature), b.as_bool(self.signature)) {
@@ -148,13 +148,14 @@ impl Positive<'_> {
                     let (c, a, b) = (c.clone(), a.clone(), b.clone());
                     let (a, b) = (self.condition(&a), self.condition(&b));
                     let other = Expr::negate(self.signature, c.clone());
-                    let (a, b) = (self.both(Builtin::And, c, a), self.both(Builtin::And, other, b));
-                    self.both(Builtin::Or, a, b)
+                    let (a, b) =
+                        (self.combine(Builtin::And, c, a), self.combine(Builtin::And, other, b));
+                    self.combine(Builtin::Or, a, b)
                 }
                 Some((Builtin::Multiply, [a, b])) => {
                     let (a, b) = (a.clone(), b.clone());
                     let (a, b) = (self.condition(&a), self.condition(&b));
-                    self.both(Builtin::And, a, b)
+                    self.combine(Builtin::And, a, b)
                 }
                 Some((Builtin::Divide, [a, _])) => {
                     let a = a.clone();
@@ -228,7 +229,7 @@ impl Positive<'_> {
 }
 
 /// Returns the error for a probabilistic group in a search without probabilities.
-pub(super) fn unexpected(span: Span) -> Diagnostic {
+pub(super) fn choice_error(span: Span) -> Diagnostic {
     Diagnostic::at(Stage::Unsupported, span, "this step has a probabilistic choice (`dist`), which this kind of search does not support")
         .note("`explore` and `check` support probabilistic processes with the explicit engine, `compare` and `reduce` with `probabilistic`")
 }
@@ -318,8 +319,8 @@ impl Weight {
             }
         };
         Ok(Self {
-            lenient: engine.problem(vars, &of.lenient, &env)?.bound_by("a `dist`"),
-            strict: engine.problem(vars, &of.possible, &env)?.bound_by("a `dist`"),
+            lenient: engine.problem(vars, &of.lenient, &env)?.with_binder("a `dist`"),
+            strict: engine.problem(vars, &of.possible, &env)?.with_binder("a `dist`"),
             code: engine.code(&of.weight, &all)?,
             reads,
             rests: updates.iter().map(rests).collect(),

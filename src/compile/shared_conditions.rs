@@ -154,7 +154,7 @@ impl SharedConditions {
     }
 
     /// True if all of these hold, according to the caches; `None` if one of them is not cached.
-    pub(super) fn known(&mut self, uses: &[ConditionUse], numbers: &[u32]) -> Option<bool> {
+    pub(super) fn cached_truth(&mut self, uses: &[ConditionUse], numbers: &[u32]) -> Option<bool> {
         for q in uses {
             if self.answer(q, numbers)? == q.negated {
                 return Some(false);

@@ -49,7 +49,7 @@ impl SolutionCache {
     }
 
     /// Passes each solution to `each`, from the cache or by solving.
-    pub(super) fn each(
+    pub(super) fn for_each(
         &self,
         engine: &mut Engine,
         problem: &Problem,

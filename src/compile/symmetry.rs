@@ -183,7 +183,7 @@ fn relevant_sorts(process: &LinearProcess, sort_of: &[SortId]) -> BTreeSet<SortI
 
 /// Collects the sorts of the parts of a sort's values.
 fn parts(signature: &Signature, sort: SortId, out: &mut Vec<SortId>) {
-    if let Some(named) = signature.sorts.named_of(sort) {
+    if let Some(named) = signature.sorts.declared_sort(sort) {
         for c in &named.constructors {
             if let SortKind::Function(from, _) = signature.sorts.kind(signature.op(*c).sort) {
                 out.extend(from.iter().copied());

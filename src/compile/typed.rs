@@ -32,7 +32,7 @@ pub mod process;
 
 /// Converts data, actions, and labels, which are given as text and multi-action. Error: a value or
 /// an equation has no typed form.
-pub fn typed(
+pub fn typed_declarations(
     data: &DataSpec,
     actions: &[ActionDecl],
     labels: impl Iterator<Item = (String, Arc<MultiAction>)>,
@@ -322,7 +322,8 @@ impl Converter {
         let own = (var.index() < signature.var_count()).then(|| signature.var(var));
         let base = own.map_or_else(|| "x".into(), |v| valid(&v.name));
         let sort = sort.or(own.map(|v| v.sort)).unwrap_or(basic::BOOL);
-        let name = print::unused(&base, |n| self.used.contains(n) || self.operations.contains(n));
+        let name =
+            print::unused_name(&base, |n| self.used.contains(n) || self.operations.contains(n));
         self.used.insert(name.clone());
         let sort = self.sort(sort);
         let term = self.typed.term(Term::Variable(name, sort));

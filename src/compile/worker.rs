@@ -306,7 +306,7 @@ impl CompiledGroup {
 
     /// Enumerates the solutions of the remaining condition if the shared conditions hold, or of the
     /// whole condition.
-    fn each(
+    fn for_each_solution(
         &self,
         engine: &mut Engine,
         known: KnownPart,
@@ -316,7 +316,7 @@ impl CompiledGroup {
     ) -> Result<(), Diagnostic> {
         match (known, &self.whole, &self.solutions) {
             (KnownPart::Nothing, Some(whole), _) => engine.solve(whole, env, each),
-            (_, _, Some(solutions)) => solutions.each(engine, &self.problem, reads, env, each),
+            (_, _, Some(solutions)) => solutions.for_each(engine, &self.problem, reads, env, each),
             _ => engine.solve(&self.problem, env, each),
         }
     }
@@ -424,7 +424,7 @@ impl Worker for LinearWorker<'_> {
         let known = if code.shared.is_empty() {
             Some(true)
         } else {
-            self.conditions.known(&code.shared, reads)
+            self.conditions.cached_truth(&code.shared, reads)
         };
         match known {
             Some(false) => return Ok(()),
@@ -452,7 +452,7 @@ impl Worker for LinearWorker<'_> {
         } = self;
         let code = groups[group].as_mut().expect("compiled above");
         if code.chance.is_some() {
-            return Err(chance::unexpected(span));
+            return Err(chance::choice_error(span));
         }
         let Some(known) = conditions.known_part(engine, (model, group), code, reads, &env)? else {
             return Ok(());
@@ -472,13 +472,19 @@ impl Worker for LinearWorker<'_> {
             group,
             code,
         };
-        code.each(engine, known, reads, &env, &mut |engine: &mut Engine, solution: &[Value]| {
-            full.truncate(env.len());
-            full.extend_from_slice(solution);
-            out.labels.push(setting.label(engine, &full)?);
-            setting.written_values(engine, &full, &mut out.values)?;
-            Ok(ControlFlow::Continue(()))
-        })
+        code.for_each_solution(
+            engine,
+            known,
+            reads,
+            &env,
+            &mut |engine: &mut Engine, solution: &[Value]| {
+                full.truncate(env.len());
+                full.extend_from_slice(solution);
+                out.labels.push(setting.label(engine, &full)?);
+                setting.written_values(engine, &full, &mut out.values)?;
+                Ok(ControlFlow::Continue(()))
+            },
+        )
         .map_err(|e| e.or_span(span))?;
         if let (KnownPart::SharedConditions, Some(code)) = (known, &mut groups[group]) {
             code.cache(model, group, reads, (&out.labels[before.0..], &out.values[before.1..]));
@@ -532,13 +538,19 @@ impl Worker for LinearWorker<'_> {
             code,
         };
         let mut full = env.clone();
-        code.each(engine, known, reads, &env, &mut |engine: &mut Engine, solution: &[Value]| {
-            full.truncate(env.len());
-            full.extend_from_slice(solution);
-            out.labels.push(setting.label(engine, &full)?);
-            setting.outcomes(engine, &mut full, span, out)?;
-            Ok(ControlFlow::Continue(()))
-        })
+        code.for_each_solution(
+            engine,
+            known,
+            reads,
+            &env,
+            &mut |engine: &mut Engine, solution: &[Value]| {
+                full.truncate(env.len());
+                full.extend_from_slice(solution);
+                out.labels.push(setting.label(engine, &full)?);
+                setting.outcomes(engine, &mut full, span, out)?;
+                Ok(ControlFlow::Continue(()))
+            },
+        )
         .map_err(|e| e.or_span(span))
     }
     fn parts(

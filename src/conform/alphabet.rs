@@ -177,7 +177,7 @@ fn dependencies(label: &str, text: &str, first: u64) -> Result<u32, Diagnostic> 
     Ok(out)
 }
 
-fn sorted(mut names: Vec<String>) -> Vec<String> {
+fn sort_names(mut names: Vec<String>) -> Vec<String> {
     names.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
     names.dedup();
     names
@@ -211,11 +211,11 @@ impl Alphabet {
             }
         }
         words_of_labels.sort_by_key(|k| k.0);
-        let mut values = sorted(names.values);
+        let mut values = sort_names(names.values);
         values.insert(0, interface.initial.text.clone());
         let names = LabelNames {
-            processors: sorted(names.processors),
-            addresses: sorted(names.addresses),
+            processors: sort_names(names.processors),
+            addresses: sort_names(names.addresses),
             values,
         };
         unmatched.sort_unstable();

@@ -80,13 +80,13 @@ fn without_first_stores(core: &History) -> History {
     out
 }
 
-fn all(history: &History) -> impl Iterator<Item = &Operation> {
+fn operations(history: &History) -> impl Iterator<Item = &Operation> {
     history.threads.iter().flatten()
 }
 
 /// Returns the stores of an address, with updates.
 fn stores(history: &History, location: u32) -> impl Iterator<Item = &Operation> {
-    all(history).filter(move |o| o.kind.writes() && o.location == location)
+    operations(history).filter(move |o| o.kind.writes() && o.location == location)
 }
 
 fn removes_first_load(history: &History, thread: usize) -> bool {
@@ -97,16 +97,16 @@ fn removes_first_load(history: &History, thread: usize) -> bool {
 fn removes_first_store(history: &History, thread: usize) -> bool {
     let Some(o) = history.threads[thread].first() else { return false };
     let loads_initial =
-        |l: &Operation| l.kind.reads() && l.location == o.location && l.taken() == 0;
+        |l: &Operation| l.kind.reads() && l.location == o.location && l.read_value() == 0;
     o.kind == EventKind::Write
         && !stores(history, o.location).any(|s| s.value == 0)
-        && !all(history).any(loads_initial)
+        && !operations(history).any(loads_initial)
 }
 
 /// Makes the value of a removed first store the initial one.
 fn make_initial(history: &mut History, store: &Operation) {
     for o in history.threads.iter_mut().flatten() {
-        if o.kind.reads() && o.location == store.location && o.taken() == store.value {
+        if o.kind.reads() && o.location == store.location && o.read_value() == store.value {
             match o.kind {
                 EventKind::Update => o.read = 0,
                 _ => o.value = 0,
@@ -120,7 +120,7 @@ fn removes_last(history: &History, thread: usize, at: usize) -> bool {
     match o.kind {
         EventKind::Write => {
             let loads = |l: &Operation| l.kind.reads() && l.location == o.location;
-            !all(history).any(|l| loads(l) && l.taken() == o.value)
+            !operations(history).any(|l| loads(l) && l.read_value() == o.value)
         }
         EventKind::Read => {
             let mut stores = stores(history, o.location);

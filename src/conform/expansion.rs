@@ -253,7 +253,7 @@ impl<'m, const P: usize> Expansion<'m, P> {
             for &e in &alphabet.words[word as usize] {
                 let event = &alphabet.events[e as usize];
                 let place = &mut next[event.processor as usize];
-                match sequences.known_after(*place, e) {
+                match sequences.cached_extension(*place, e) {
                     Some(Some(list)) => *place = list,
                     Some(None) => {
                         within = false;
@@ -352,7 +352,10 @@ impl<'m, const P: usize> Expansion<'m, P> {
                 MissingEntry::Extension(list, e) => {
                     let event = &reduced.alphabet.events[e as usize];
                     let line = &interface.operations[event.operation as usize];
-                    tables.sequences.after(list, e, event).map_err(|d| d.or_span(line.end.span))?;
+                    tables
+                        .sequences
+                        .extend(list, e, event)
+                        .map_err(|d| d.or_span(line.end.span))?;
                 }
                 MissingEntry::Least(list) => tables.sequences.compute_least(group, list),
                 MissingEntry::Image(g, set) => {

@@ -47,7 +47,8 @@ impl MachineFault {
             let word = cursor.name("`fault`, `replace` or `define`")?;
             match (word.text, out.last_mut()) {
                 ("fault", _) => {
-                    let (name, span) = quoted(&mut cursor, "the name of the fault, in quotes")?;
+                    let (name, span) =
+                        quoted_text(&mut cursor, "the name of the fault, in quotes")?;
                     if let Some(i) = out.iter().position(|f| f.name == name) {
                         let message = format!("two faults have the name \"{name}\"");
                         return Err(Diagnostic::at(Stage::Syntax, span, message)
@@ -57,7 +58,8 @@ impl MachineFault {
                     places.push(span);
                 }
                 ("replace", Some(fault)) => {
-                    let (from, span) = quoted(&mut cursor, "a text of the machine, in quotes")?;
+                    let (from, span) =
+                        quoted_text(&mut cursor, "a text of the machine, in quotes")?;
                     if from.is_empty() {
                         return Err(Diagnostic::at(
                             Stage::Syntax,
@@ -68,7 +70,7 @@ impl MachineFault {
                     if !cursor.eat_word("with") {
                         return Err(cursor.unexpected("`with` and a text in quotes"));
                     }
-                    let (to, _) = quoted(&mut cursor, "the text that replaces it, in quotes")?;
+                    let (to, _) = quoted_text(&mut cursor, "the text that replaces it, in quotes")?;
                     fault.edits.push(Edit { from, to, span });
                 }
                 ("define", Some(fault)) => {
@@ -133,7 +135,7 @@ impl MachineFault {
     }
 }
 
-fn quoted(cursor: &mut Cursor<'_, '_>, what: &str) -> Result<(String, Span), Diagnostic> {
+fn quoted_text(cursor: &mut Cursor<'_, '_>, what: &str) -> Result<(String, Span), Diagnostic> {
     let token = cursor.peek();
     if token.kind != Word::Text {
         return Err(cursor.unexpected(what));

@@ -64,7 +64,7 @@ impl MemoryModel {
     pub fn worker_within(&self, budget: &Budget) -> JudgeWorker<'_> {
         let judge = match &self.form {
             ModelDefinition::Cat { model, dialect } => {
-                let checker = history::HistoryChecker::new(model, *dialect).within(budget);
+                let checker = history::HistoryChecker::new(model, *dialect).with_budget(budget);
                 Judge::Cat(Box::new(checker))
             }
             ModelDefinition::Views(views) => Judge::Views(views, budget.clone()),
@@ -92,7 +92,7 @@ impl MemoryModel {
                 }
                 ModelDefinition::Views(_) => None,
                 ModelDefinition::Cat { model, dialect } => {
-                    dialect.unsupported(model, o.kind, o.mark, o.exclusive)
+                    dialect.unsupported_reason(model, o.kind, o.mark, o.exclusive)
                 }
             };
             if let Some(why) = why {
@@ -247,7 +247,7 @@ pub fn history(interface: &Interface, processors: &[&[SequenceEntry]]) -> Histor
 pub fn check_dependencies(interface: &Interface, history: &History) -> Result<(), Diagnostic> {
     for thread in &history.threads {
         for (i, o) in thread.iter().enumerate() {
-            for (name, bits) in o.depends.named() {
+            for (name, bits) in o.depends.named_sets() {
                 let wrong = Dependencies::positions(bits)
                     .find(|&p| !thread.get(p).is_some_and(|load| p < i && load.kind.reads()));
                 if let Some(p) = wrong {

@@ -101,13 +101,13 @@ impl ListCores {
             return;
         }
         let operations = judge::thread(interface, entries);
-        if let Some(at) = removed(&operations) {
-            let shorter = sequences.intern(without(entries, at));
+        if let Some(at) = removable_operation(&operations) {
+            let shorter = sequences.intern(remove_entry(entries, at));
             self.facts.push(CoreFacts { reduced: shorter, ..UNCHANGED });
             return;
         }
         let last = entries.len() - 1;
-        let (without_first, without_last) = (without(entries, 0), without(entries, last));
+        let (without_first, without_last) = (remove_entry(entries, 0), remove_entry(entries, last));
         let mut facts = CoreFacts {
             reduced: list,
             without_first: sequences.intern(without_first),
@@ -118,7 +118,7 @@ impl ListCores {
         };
         for o in &operations {
             if o.kind.reads() {
-                facts.loaded |= self.pair(o.location, o.taken());
+                facts.loaded |= self.pair(o.location, o.read_value());
             }
             if o.kind.writes() {
                 let pair = self.pair(o.location, o.value);
@@ -129,7 +129,7 @@ impl ListCores {
         self.facts.push(facts);
     }
 
-    fn reduced(&self, mut list: u32) -> u32 {
+    fn core_of(&self, mut list: u32) -> u32 {
         loop {
             let next = self.facts[list as usize].reduced;
             if next == list {
@@ -141,7 +141,7 @@ impl ListCores {
 
     /// Returns the core of a history.
     pub fn core<const P: usize>(&self, history: &Lists<P>) -> Lists<P> {
-        let mut core = history.map(|list| self.reduced(list));
+        let mut core = history.map(|list| self.core_of(list));
         loop {
             let (mut stored, mut stored_twice, mut loaded) = (0, 0, 0);
             for &list in &core {
@@ -174,13 +174,13 @@ impl ListCores {
                 Some((list, next))
             });
             let Some((list, next)) = shorter else { return core };
-            *list = self.reduced(next);
+            *list = self.core_of(next);
         }
     }
 }
 
 /// Returns the place of an operation that is removed whatever the other lists are.
-fn removed(operations: &[Operation]) -> Option<usize> {
+fn removable_operation(operations: &[Operation]) -> Option<usize> {
     let is_fence = |o: &&Operation| o.kind == EventKind::Fence;
     let repeated = |i: &usize| crate::cores::repeats(&operations[i - 1], &operations[*i]);
     (1..operations.len())
@@ -189,7 +189,7 @@ fn removed(operations: &[Operation]) -> Option<usize> {
         .or(operations.first().filter(is_fence).map(|_| 0))
 }
 
-fn without(entries: &[SequenceEntry], at: usize) -> Vec<SequenceEntry> {
+fn remove_entry(entries: &[SequenceEntry], at: usize) -> Vec<SequenceEntry> {
     let mut out = entries.to_vec();
     out.remove(at);
     out

@@ -39,7 +39,7 @@ impl Behaviour {
     /// Creates the behaviour from the programs that a machine can execute, and its histories.
     pub fn new(programs: HistorySet, histories: AHashSet<History>) -> Self {
         let open = histories.iter().filter(|h| !h.is_sourced());
-        let unsourced = open.map(unsourced).max().unwrap_or(0);
+        let unsourced = open.map(unsourced_count).max().unwrap_or(0);
         Behaviour { programs, histories, unsourced }
     }
     /// Returns the programs that the machine can execute.
@@ -53,13 +53,13 @@ impl Behaviour {
 }
 
 /// Returns the largest number of values of a location that a history loads and does not store.
-fn unsourced(history: &History) -> usize {
+fn unsourced_count(history: &History) -> usize {
     let operations = || history.threads.iter().flatten();
     let mut stored: AHashSet<(u32, u64)> =
         operations().filter(|o| o.kind.writes()).map(|o| (o.location, o.value)).collect();
     let mut counts: Vec<usize> = Vec::new();
-    for o in operations().filter(|o| o.kind.reads() && o.taken() != 0) {
-        if stored.insert((o.location, o.taken())) {
+    for o in operations().filter(|o| o.kind.reads() && o.read_value() != 0) {
+        if stored.insert((o.location, o.read_value())) {
             let location = o.location as usize;
             counts.resize(counts.len().max(location + 1), 0);
             counts[location] += 1;
@@ -441,8 +441,12 @@ pub fn outcomes(
     let wanted = conditionals(&test);
     let processors = test.threads.len();
     let mut stored = StoredValues::new();
-    let (mut stop, cut) =
-        mu_litmus::report::each(&mut test, judge, BOUNDS, budget, &mut |candidate| {
+    let (mut stop, cut) = mu_litmus::report::for_each_candidate(
+        &mut test,
+        judge,
+        BOUNDS,
+        budget,
+        &mut |candidate| {
             let skeleton = candidate.execution.skeleton;
             for event in skeleton.events().iter().filter(|e| e.kind.writes()) {
                 stored.extend(event.location.map(|l| (l, event.value)));
@@ -469,14 +473,19 @@ pub fn outcomes(
                 out.allowed.insert(candidate.outcome.to_vec());
             }
             false
-        })?;
+        },
+    )?;
     if unsupported || cut {
         return Ok(Err("it has operations that machines do not have".into()));
     }
     if machine.unsourced > 0 && stop == Stop::Complete {
         let mut further = with_unsourced(&test, &stored, machine.unsourced);
-        (stop, _) =
-            mu_litmus::report::each(&mut further, judge, BOUNDS, budget, &mut |candidate| {
+        (stop, _) = mu_litmus::report::for_each_candidate(
+            &mut further,
+            judge,
+            BOUNDS,
+            budget,
+            &mut |candidate| {
                 let skeleton = candidate.execution.skeleton;
                 let events = Events { tags: &tags_of, judge, skeleton, processors };
                 let succeeds = |h: &History| !fails(h, &wanted) && !events.has_failed_update();
@@ -488,7 +497,8 @@ pub fn outcomes(
                     }
                 }
                 false
-            })?;
+            },
+        )?;
     }
     if !runs && !compared && stop == Stop::Complete {
         return Ok(Err("in each of its executions an atomic instruction fails, which labels of the machine do not contain".into()));

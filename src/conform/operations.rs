@@ -104,7 +104,10 @@ impl Run {
             for (name, arguments) in actions {
                 run.take(interface, step, name, arguments);
                 seen.extend(
-                    interface.observed.iter().find_map(|l| run.observed(l, step, name, arguments)),
+                    interface
+                        .observed
+                        .iter()
+                        .find_map(|l| run.observation(l, step, name, arguments)),
                 );
             }
         }
@@ -172,7 +175,7 @@ impl Run {
         operation.number = operation.number.take().or(number);
     }
 
-    fn observed(
+    fn observation(
         &self,
         label: &Label,
         step: usize,

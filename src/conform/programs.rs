@@ -40,12 +40,12 @@ impl Programs {
     pub(crate) fn is_numbered(&self) -> bool {
         !self.numbered.is_empty()
     }
-    fn numbered(&self) -> std::slice::ChunksExact<'_, u32> {
+    fn rows(&self) -> std::slice::ChunksExact<'_, u32> {
         self.numbered.chunks_exact(self.processors.max(1))
     }
     /// Returns the number of programs.
     pub fn len(&self) -> usize {
-        self.canonical.len() + self.numbered().len()
+        self.canonical.len() + self.rows().len()
     }
     /// True if there is no program.
     pub fn is_empty(&self) -> bool {
@@ -57,7 +57,7 @@ impl Programs {
             let threads = lists.iter().map(|&l| self.threads[l as usize].clone()).collect();
             History { threads, last: Vec::new() }.program()
         };
-        self.canonical.iter().chain(self.numbered().map(program))
+        self.canonical.iter().chain(self.rows().map(program))
     }
     /// Counts the programs by their number of operations, from 0.
     pub fn lengths(&self) -> Vec<u64> {
@@ -67,7 +67,7 @@ impl Programs {
             out[n] += 1;
         };
         self.canonical.iter().for_each(|program| count(program.len()));
-        for lists in self.numbered() {
+        for lists in self.rows() {
             count(lists.iter().map(|&l| self.threads[l as usize].len()).sum());
         }
         out

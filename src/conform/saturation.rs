@@ -162,7 +162,7 @@ impl Search<'_> {
     /// Returns the possible sources of a read.
     fn sources(&self, read: usize) -> Vec<Source> {
         let operation = &self.accesses[read].operation;
-        let value = operation.taken();
+        let value = operation.read_value();
         let stores = self.stores[operation.location as usize] & !(1 << read);
         let initial = (value == 0).then_some(Source::Initial);
         let stores = members(stores).filter(|&w| self.accesses[w].operation.value == value);

@@ -225,7 +225,7 @@ impl SearchResult {
     /// Returns the reason why the verdict "conforms" would be vacuous or too strong: no judged
     /// history could be forbidden, or some operations or programs never end. `None` if there is no
     /// such reason.
-    pub fn unjudged(&self, interface: &Interface, alphabet: &Alphabet) -> Option<String> {
+    pub fn unjudged_reason(&self, interface: &Interface, alphabet: &Alphabet) -> Option<String> {
         if let Some(number) = self.gap {
             return Some(format!(
                 "within the bound a processor never performs the operation with number {number}, but performs one with a greater number: the program order is incomplete"
@@ -320,14 +320,14 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
         budget: &Budget,
     ) -> Result<SearchResult, Diagnostic> {
         let initial = self.machine.reduced.lts.initial.number();
-        let start = self.tables.sets.closed(vec![initial]);
+        let start = self.tables.sets.intern_closure(vec![initial]);
         let mut first = Level::new();
         first.shards[shard_of(&[0; P])].add(([0; P], start), |known, _| known);
         self.levels.push_back(first);
         let mut size = 0usize;
         while let Some(level) = self.levels.pop_front() {
             let level = level.into_entries();
-            let judged = self.finished(&level)?;
+            let judged = self.finished_histories(&level)?;
             let known: Vec<bool> = self.answer.found.iter().map(Option::is_some).collect();
             let step = self
                 .judge((&level, &judged), models, cores, budget)
@@ -356,7 +356,7 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
             size += 1;
         }
         self.answer.sets = self.tables.sets.len() as u64;
-        self.answer.unfinished = self.unfinished();
+        self.answer.unfinished = self.unfinished_begins();
         let SearchResult { nonterminating, programs, .. } = &mut self.answer;
         if programs.is_numbered() {
             let sequences = &self.tables.sequences;
@@ -411,7 +411,7 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
 
     /// Returns the places of the histories of a level in which all operations have ended, one for
     /// each class.
-    fn finished(&mut self, level: &[Entry<P>]) -> Result<Vec<u32>, Diagnostic> {
+    fn finished_histories(&mut self, level: &[Entry<P>]) -> Result<Vec<u32>, Diagnostic> {
         self.compute_facts();
         let places = if self.classes_differ {
             self.finished_numbered(level)
@@ -627,9 +627,9 @@ impl<'m, const P: usize> HistorySearch<'m, P> {
         Ok(())
     }
     /// Collects the begin events that no end follows, up to the machine's symmetries.
-    fn unfinished(&self) -> Vec<u32> {
+    fn unfinished_begins(&self) -> Vec<u32> {
         let mut ended: AHashSet<Begin> = AHashSet::new();
-        for begin in self.tables.sequences.ended() {
+        for begin in self.tables.sequences.ended_begins() {
             for element in &self.machine.group.elements {
                 let value = |v: Option<u32>| v.map(|v| element.value(begin.address, v));
                 ended.insert(Begin {

@@ -201,7 +201,7 @@ impl Sequences {
         &self.lists[id as usize]
     }
     /// Returns the begin events of operations that have ended in some list.
-    pub fn ended(&self) -> impl Iterator<Item = &Begin> {
+    pub fn ended_begins(&self) -> impl Iterator<Item = &Begin> {
         self.ended.iter()
     }
     /// True if all its operations have ended.
@@ -246,8 +246,8 @@ impl Sequences {
         }
         id
     }
-    /// Returns the extension of a list by an event, if it was computed ([`Sequences::after`]).
-    pub(crate) fn known_after(&self, id: u32, number: u32) -> Option<Option<u32>> {
+    /// Returns the extension of a list by an event, if it was computed ([`Sequences::extend`]).
+    pub(crate) fn cached_extension(&self, id: u32, number: u32) -> Option<Option<u32>> {
         match self.next[id as usize].get(number as usize) {
             None | Some(&UNKNOWN) => None,
             Some(&next) => Some((next != BEYOND).then_some(next)),
@@ -255,13 +255,13 @@ impl Sequences {
     }
     /// Extends a list by an event; `None` if the result exceeds the bound. Error: an operation ends
     /// that has not begun, or occurs twice.
-    pub fn after(
+    pub fn extend(
         &mut self,
         id: u32,
         number: u32,
         event: &LabelEvent,
     ) -> Result<Option<u32>, Diagnostic> {
-        if let Some(known) = self.known_after(id, number) {
+        if let Some(known) = self.cached_extension(id, number) {
             return Ok(known);
         }
         let mut list = self.get(id).to_vec();

@@ -78,7 +78,7 @@ impl<'m> StateSets<'m> {
         all
     }
     /// Interns the closure of some states.
-    pub(crate) fn closed(&mut self, states: Vec<u32>) -> u32 {
+    pub(crate) fn intern_closure(&mut self, states: Vec<u32>) -> u32 {
         let closure = self.closure(states);
         self.intern(closure)
     }

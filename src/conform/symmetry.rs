@@ -58,7 +58,7 @@ impl Renaming {
         }
     }
     /// Composes two renamings, this one first.
-    fn then(&self, other: &Renaming) -> Renaming {
+    fn compose(&self, other: &Renaming) -> Renaming {
         let compose = |a: &[u32], b: &[u32]| a.iter().map(|&x| b[x as usize]).collect::<Vec<u32>>();
         let places = self.values.iter().zip(&self.addresses);
         let values = places.map(|(of, address)| compose(of, &other.values[*address as usize]));
@@ -98,7 +98,7 @@ impl SymmetryGroup {
         let names = &alphabet.names;
         let mut generators = Vec::new();
         let mut try_swap = |candidate: Renaming| {
-            let found = verified(alphabet, lts, candidate, threads);
+            let found = verify(alphabet, lts, candidate, threads);
             let holds = found.is_some();
             generators.extend(found);
             holds
@@ -161,7 +161,7 @@ impl SymmetryGroup {
         let mut at = 0;
         while at < self.elements.len() {
             for g in generators {
-                let next = self.elements[at].then(g);
+                let next = self.elements[at].compose(g);
                 if self.elements.len() < GROUP_LIMIT && known.insert(next.key(), ()).is_none() {
                     self.elements.push(next);
                 }
@@ -188,7 +188,7 @@ fn count(moved: &mut Vec<usize>) -> Option<usize> {
 
 /// Returns the renaming with the images of states, if the renamed system is bisimilar to the
 /// original.
-fn verified(
+fn verify(
     alphabet: &Alphabet,
     lts: &Lts,
     mut candidate: Renaming,
@@ -210,7 +210,7 @@ fn verified(
     union.labels.extend(lts.labels.iter().map(|l| words[l.index()]));
     union.targets.extend(lts.targets.iter().map(|t| StateId::of(t.number() + shift)));
     let blocks = partition(&union, Equivalence::STRONG, threads);
-    if !blocks.same(lts.initial, StateId::of(lts.initial.number() + shift)) {
+    if !blocks.same_class(lts.initial, StateId::of(lts.initial.number() + shift)) {
         return None;
     }
     let mut original: Vec<Option<u32>> = vec![None; blocks.blocks];

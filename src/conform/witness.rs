@@ -146,7 +146,7 @@ fn follow(
     for &e in &alphabet.words[word as usize] {
         let event = &alphabet.events[e as usize];
         let p = event.processor as usize;
-        let Some(next) = sequences.after(history[p], e, event)? else { return Ok(None) };
+        let Some(next) = sequences.extend(history[p], e, event)? else { return Ok(None) };
         let list = sequences.get(next);
         if list.len() > wanted[p].len() || !list.iter().zip(&wanted[p]).all(|(a, b)| a.leads_to(b))
         {
@@ -205,7 +205,7 @@ pub fn replay<'m>(
             let p = p.ok_or_else(|| {
                 Diagnostic::internal("a processor of the run does not occur in the machine")
             })?;
-            if let Some(next) = sequences.after(lists[p], e, &event)? {
+            if let Some(next) = sequences.extend(lists[p], e, &event)? {
                 lists[p] = next;
             }
         }

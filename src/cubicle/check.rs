@@ -48,7 +48,7 @@ pub fn check(file: &File) -> Result<System, Diagnostic> {
     types(file, &mut system, &mut names)?;
     symbols(file, &mut system, &mut names)?;
     bodies(file, &mut system, &names)?;
-    fixed(&mut system, file)?;
+    find_largest_constant(&mut system, file)?;
     Ok(system)
 }
 
@@ -559,7 +559,7 @@ fn value(
 }
 
 /// Finds the largest `#n`.
-fn fixed(system: &mut System, file: &File) -> CheckResult<()> {
+fn find_largest_constant(system: &mut System, file: &File) -> CheckResult<()> {
     let mut most = 0;
     let mut see = |p: Proc| {
         if let Proc::Fixed(n) = p {

@@ -241,7 +241,7 @@ impl FormulaScope<'_, '_> {
             }
             ast::Term::Mul(a, b) => {
                 let ((x, s), (y, t)) = (self.sum(a)?, self.sum(b)?);
-                let sort = self.joined(s, t, b)?;
+                let sort = self.common_sort(s, t, b)?;
                 match (x.as_constant(), y.as_constant()) {
                     (Some(c), _) => Ok((Term::Sum(scale(y.clone(), c)), sort)),
                     (_, Some(c)) => Ok((Term::Sum(scale(x.clone(), c)), sort)),
@@ -283,17 +283,17 @@ impl FormulaScope<'_, '_> {
             (Term::Sum(sum), sort) => Ok((sum, sort)),
             (_, sort) => refuse(
                 t.place().0,
-                format!("`{t}` is of type {}, expected a number", self.shown(sort)),
+                format!("`{t}` is of type {}, expected a number", self.sort_text(sort)),
             ),
         }
     }
     fn add(&mut self, a: &ast::Term, b: &ast::Term, minus: bool) -> CheckResult<(Term, TermSort)> {
         let ((x, s), (y, t)) = (self.sum(a)?, self.sum(b)?);
-        let sort = self.joined(s, t, b)?;
+        let sort = self.common_sort(s, t, b)?;
         let y = if minus { scale(y, &-BigRational::from_integer(1.into())) } else { y };
         Ok((Term::Sum(add(x, y)), sort))
     }
-    fn joined(&self, a: TermSort, b: TermSort, at: &ast::Term) -> CheckResult<TermSort> {
+    fn common_sort(&self, a: TermSort, b: TermSort, at: &ast::Term) -> CheckResult<TermSort> {
         match (a, b) {
             (TermSort::Whole, s)
                 if s == TermSort::Whole || matches!(s, TermSort::Is(t) if t.is_numeric()) =>
@@ -304,11 +304,11 @@ impl FormulaScope<'_, '_> {
             (a, b) if a == b => Ok(a),
             (a, b) => refuse(
                 at.place().0,
-                format!("`{at}` is of type {}, expected {}", self.shown(b), self.shown(a)),
+                format!("`{at}` is of type {}, expected {}", self.sort_text(b), self.sort_text(a)),
             ),
         }
     }
-    fn shown(&self, sort: TermSort) -> String {
+    fn sort_text(&self, sort: TermSort) -> String {
         match sort {
             TermSort::Is(t) => format!("`{}`", self.system.type_of(t).name),
             TermSort::Whole => "`int`".into(),
@@ -327,8 +327,8 @@ impl FormulaScope<'_, '_> {
                 t.place().0,
                 format!(
                     "`{t}` is of type {}, expected {}",
-                    self.shown(sort),
-                    self.shown(TermSort::Is(wanted))
+                    self.sort_text(sort),
+                    self.sort_text(TermSort::Is(wanted))
                 ),
             ),
         }
@@ -342,7 +342,7 @@ impl FormulaScope<'_, '_> {
     ) -> CheckResult<Vec<Conjunct>> {
         let ((a, how_a), (b, how_b)) = (SideForm::of(a), SideForm::of(b));
         let ((x, s), (y, t)) = (self.term(a)?, self.term(b)?);
-        let sort = self.joined(s, t, b)?;
+        let sort = self.common_sort(s, t, b)?;
         let bits = if let TermSort::Is(t) = sort { t.bits() } else { None };
         let ordered = bits.is_some()
             || matches!(
@@ -352,7 +352,10 @@ impl FormulaScope<'_, '_> {
         if !ordered && !matches!(cmp, Cmp::Eq | Cmp::Neq) {
             return refuse(
                 a.place().0,
-                format!("values of type {} have no order, expected `=` or `<>`", self.shown(sort)),
+                format!(
+                    "values of type {} have no order, expected `=` or `<>`",
+                    self.sort_text(sort)
+                ),
             );
         }
         let (turned, op) = match (cmp, positive) {
@@ -365,7 +368,7 @@ impl FormulaScope<'_, '_> {
         };
         if let (Some(bits), Term::Sum(x), Term::Sum(y)) = (bits, &x, &y) {
             let (x, y) = (self.whole_sum(x, a, bits)?, self.whole_sum(y, b, bits)?);
-            self.compared((&x, &how_a), (&y, &how_b), (a.place().0, b.place().0), bits)?;
+            self.check_comparison((&x, &how_a), (&y, &how_b), (a.place().0, b.place().0), bits)?;
             let (left, right) = ((x, how_a), (y, how_b));
             let (left, right) = if turned { (right, left) } else { (left, right) };
             let cubes = words::compare(left, op, right, bits)
@@ -410,26 +413,27 @@ impl FormulaScope<'_, '_> {
                 let mut out = truth(conjunction);
                 for part in all {
                     let part = self.dnf(part, positive)?;
-                    out = if conjunction { both(&out, &part, e)? } else { either(out, part, e)? };
+                    out =
+                        if conjunction { conjoin(&out, &part, e)? } else { either(out, part, e)? };
                 }
                 Ok(out)
             }
             Formula::Implies(a, b) => {
                 let (a, b) = (self.dnf(a, !positive)?, self.dnf(b, positive)?);
-                if positive { either(a, b, e) } else { both(&a, &b, e) }
+                if positive { either(a, b, e) } else { conjoin(&a, &b, e) }
             }
             // Both or neither; negated, exactly one of them.
             Formula::Iff(a, b) => {
-                let with = both(&self.dnf(a, true)?, &self.dnf(b, positive)?, e)?;
-                let without = both(&self.dnf(a, false)?, &self.dnf(b, !positive)?, e)?;
+                let with = conjoin(&self.dnf(a, true)?, &self.dnf(b, positive)?, e)?;
+                let without = conjoin(&self.dnf(a, false)?, &self.dnf(b, !positive)?, e)?;
                 either(with, without, e)
             }
             Formula::If(c, a, b) => {
-                let yes = both(&self.dnf(c, true)?, &self.dnf(a, positive)?, e)?;
-                let no = both(&self.dnf(c, false)?, &self.dnf(b, positive)?, e)?;
+                let yes = conjoin(&self.dnf(c, true)?, &self.dnf(a, positive)?, e)?;
+                let no = conjoin(&self.dnf(c, false)?, &self.dnf(b, positive)?, e)?;
                 either(yes, no, e)
             }
-            Formula::Quantified(q, vars, body) => self.quantified(*q, vars, body, positive),
+            Formula::Quantified(q, vars, body) => self.expand_quantifier(*q, vars, body, positive),
         }
     }
     fn fence(
@@ -509,7 +513,7 @@ impl FormulaScope<'_, '_> {
         self.bindings = outer;
         result.map_err(|d| d.related(name.place.0, "the predicate is used here"))
     }
-    fn quantified(
+    fn expand_quantifier(
         &mut self,
         q: ast::QuantifierKind,
         vars: &[Name],
@@ -536,20 +540,20 @@ impl FormulaScope<'_, '_> {
         let mut out = truth(all);
         if !q.other {
             for param in 0..self.declared {
-                let part = self.bound(var, Proc::Var(param), body, positive)?;
-                out = if all { both(&out, &part, body)? } else { either(out, part, body)? };
+                let part = self.bind(var, Proc::Var(param), body, positive)?;
+                out = if all { conjoin(&out, &part, body)? } else { either(out, part, body)? };
             }
         }
         let number = self.next;
         self.next += 1;
-        let mut part = self.bound(var, Proc::Var(number), body, positive)?;
+        let mut part = self.bind(var, Proc::Var(number), body, positive)?;
         if all {
             let universal = Universal {
                 name: var.text.clone(),
                 var: number,
                 dnf: part.into_iter().map(|c| c.cube).collect(),
             };
-            return both(
+            return conjoin(
                 &out,
                 &[Conjunct { universal: vec![universal], ..Conjunct::default() }],
                 body,
@@ -562,7 +566,7 @@ impl FormulaScope<'_, '_> {
     }
     /// Returns the normal form of a quantifier's body with its variable bound; inner quantifiers
     /// are rejected.
-    fn bound(
+    fn bind(
         &mut self,
         var: &Name,
         to: Proc,
@@ -611,7 +615,7 @@ fn either(mut a: Vec<Conjunct>, b: Vec<Conjunct>, at: &Formula) -> CheckResult<V
     if a.len() > MAX_CUBES { too_many(at) } else { Ok(a) }
 }
 
-fn both(a: &[Conjunct], b: &[Conjunct], at: &Formula) -> CheckResult<Vec<Conjunct>> {
+fn conjoin(a: &[Conjunct], b: &[Conjunct], at: &Formula) -> CheckResult<Vec<Conjunct>> {
     if a.len().saturating_mul(b.len()) > MAX_CUBES {
         return too_many(at);
     }

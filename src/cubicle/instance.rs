@@ -82,7 +82,7 @@ impl Replay<'_, '_> {
         let machine = self.machine;
         let found = match self.acts.get(done) {
             None => machine.may_hold(state, &self.claim).is_some(),
-            Some(act @ Act::Flush(p)) => match machine.flushed(state, *p) {
+            Some(act @ Act::Flush(p)) => match machine.state_after_flush(state, *p) {
                 Some(next) => self.step(done + 1, act, next)?,
                 None => false,
             },
@@ -105,7 +105,7 @@ impl Replay<'_, '_> {
             return Ok(found);
         }
         for p in 0..machine.layout.n {
-            if let Some(next) = machine.flushed(state, p)
+            if let Some(next) = machine.state_after_flush(state, p)
                 && self.step(done, &Act::Flush(p), next)?
             {
                 return Ok(true);
@@ -158,12 +158,12 @@ impl Machine<'_> {
             Err(StepObstacle::Fault(d)) => Err(d),
             Err(StepObstacle::Slot(slot)) => {
                 for value in
-                    self.open_domain(&state, slot).ok_or_else(|| self.undetermined(slot))?
+                    self.open_domain(&state, slot).ok_or_else(|| self.undetermined_error(slot))?
                 {
                     self.count_choice()?;
                     let mut next = state.clone();
                     next[slot as usize] = value;
-                    if self.assumed(&next) && self.split(next, f)?.is_break() {
+                    if self.respects_assumptions(&next) && self.split(next, f)?.is_break() {
                         return Ok(Break(()));
                     }
                 }
@@ -188,7 +188,7 @@ impl Machine<'_> {
             })?;
         }
         for p in 0..self.layout.n {
-            if let Some(next) = self.flushed(state, p) {
+            if let Some(next) = self.state_after_flush(state, p) {
                 f(Act::Flush(p), next);
             }
         }
@@ -207,18 +207,20 @@ impl Machine<'_> {
             for result in results.drain(..) {
                 let mut next = s.to_vec();
                 result.into_iter().for_each(|(slot, code)| next[slot as usize] = code);
-                if self.assumed(&next) && f(next).map_err(StepObstacle::Fault)?.is_break() {
+                if self.respects_assumptions(&next)
+                    && f(next).map_err(StepObstacle::Fault)?.is_break()
+                {
                     return Ok(Break(()));
                 }
             }
             Ok(Continue(()))
         })
     }
-    fn flushed(&self, state: &[u32], process: u32) -> Option<Vec<u32>> {
+    fn state_after_flush(&self, state: &[u32], process: u32) -> Option<Vec<u32>> {
         let changes = self.flush(state, process)?;
         let mut next = state.to_vec();
         changes.into_iter().for_each(|(slot, code)| next[slot as usize] = code);
-        self.assumed(&next).then_some(next)
+        self.respects_assumptions(&next).then_some(next)
     }
     /// Searches breadth first until all states are found, a limit is reached, or, if
     /// `stop_at_violation`, a claim of [`crate::System::unsafes`] holds.
@@ -328,7 +330,12 @@ impl Machine<'_> {
     /// Chooses values for the open cells of a run, so that the claim holds for the processes at the
     /// end. No step reads an open cell before it is written or the run ends, so any value is
     /// possible that no assumption contradicts.
-    pub fn settled(&self, run: &ReplayedRun, claim: &Claim, procs: &[u32]) -> Option<ReplayedRun> {
+    pub fn choose_open_values(
+        &self,
+        run: &ReplayedRun,
+        claim: &Claim,
+        procs: &[u32],
+    ) -> Option<ReplayedRun> {
         let cube = self.claim_cubes(claim).into_iter().find(|(p, _)| p == procs)?.1;
         let mut last: Option<Vec<u32>> = None;
         let end = run.steps.last().map_or(&run.start, |s| &s.1);
@@ -349,7 +356,7 @@ impl Machine<'_> {
                 state[slot as usize] = value;
                 state
             });
-            after = fits.find(|s| self.assumed(s))?;
+            after = fits.find(|s| self.respects_assumptions(s))?;
         }
         let mut states = vec![after];
         for state in run
@@ -394,7 +401,7 @@ impl Machine<'_> {
     pub fn state_text(&self, state: &[u32]) -> String {
         let cells = (0..self.layout.cells)
             .map(|s| format!("{} = {}", self.cell_name(s), self.code_text(s, state[s as usize])));
-        let buffers = (0..self.layout.n).filter(|p| self.buffered(state, *p) > 0).map(|p| {
+        let buffers = (0..self.layout.n).filter(|p| self.buffer_length(state, *p) > 0).map(|p| {
             let buffer = state[self.buffer_slot(p)];
             format!("buffer #{} = {}", p + 1, self.buffer_text(buffer))
         });

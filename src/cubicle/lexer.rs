@@ -29,7 +29,7 @@ pub enum Tok {
 
 impl Tok {
     /// Prints the token for a message.
-    pub fn shown(&self) -> String {
+    pub fn description(&self) -> String {
         match self {
             Tok::Lower(s) | Tok::Upper(s) => format!("`{s}`"),
             Tok::Fixed(n) => format!("`#{n}`"),

@@ -15,7 +15,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 
 /// Returns the least and the greatest number that a word of a number of bits may be written as.
-pub(crate) fn admitted(bits: u32) -> (BigInt, BigInt) {
+pub(crate) fn literal_range(bits: u32) -> (BigInt, BigInt) {
     (-power(bits - 1), power(bits) - 1)
 }
 
@@ -26,7 +26,7 @@ fn lies_between(number: &BigRational, (least, most): &(BigInt, BigInt)) -> bool 
 
 /// True if a word of a number of bits may be written as this number.
 pub(crate) fn fits(number: &BigRational, bits: u32) -> bool {
-    lies_between(number, &admitted(bits))
+    lies_between(number, &literal_range(bits))
 }
 
 fn expect(
@@ -57,7 +57,7 @@ impl FormulaScope<'_, '_> {
         }
     }
     fn literal(&self, number: &BigRational, place: Span, bits: u32) -> CheckResult<()> {
-        expect(number, &admitted(bits), place, &format!("`word{bits}`"))
+        expect(number, &literal_range(bits), place, &format!("`word{bits}`"))
     }
     fn literals_inside(&self, term: &ast::Term, bits: u32) -> CheckResult<()> {
         match term {
@@ -82,7 +82,7 @@ impl FormulaScope<'_, '_> {
         }
     }
     /// Checks the masks of a comparison of words, and numbers compared with `signed` and `mask`.
-    pub(crate) fn compared(
+    pub(crate) fn check_comparison(
         &self,
         (left, left_form): (&Sum, &SideForm),
         (right, right_form): (&Sum, &SideForm),

@@ -266,7 +266,7 @@ impl<'s> Machine<'s> {
         self.val(slot, state[slot as usize])
     }
     /// Returns the value of a cell as a process reads it, through its buffer.
-    pub fn seen(
+    pub fn read_through_buffer(
         &self,
         state: &[u32],
         by: u32,
@@ -280,7 +280,7 @@ impl<'s> Machine<'s> {
         self.val(slot, self.read(state, GroundCell { slot, by }))
     }
     /// Returns the number of entries of a process's buffer.
-    pub fn buffered(&self, state: &[u32], process: u32) -> usize {
+    pub fn buffer_length(&self, state: &[u32], process: u32) -> usize {
         if self.memory == Memory::Sc {
             0
         } else {
@@ -434,7 +434,7 @@ impl<'s> Machine<'s> {
             self.layout.args(self.system, slot).iter().map(|p| format!("#{}", p + 1)).collect();
         if args.is_empty() { name.clone() } else { format!("{name}[{}]", args.join(",")) }
     }
-    pub(crate) fn undetermined(&self, slot: u32) -> Diagnostic {
+    pub(crate) fn undetermined_error(&self, slot: u32) -> Diagnostic {
         let id = self.layout.symbol[slot as usize];
         let symbol = self.system.symbol(id);
         let name = self.cell_name(slot);
@@ -482,7 +482,7 @@ impl<'s> Machine<'s> {
         }
         state[cell.slot as usize]
     }
-    fn determined(&self, state: &[u32], cell: GroundCell) -> Evaluated<u32> {
+    fn determined_value(&self, state: &[u32], cell: GroundCell) -> Evaluated<u32> {
         match self.read(state, cell) {
             ANY => Err(StepObstacle::Slot(cell.slot)),
             code => Ok(code),
@@ -492,7 +492,7 @@ impl<'s> Machine<'s> {
         let codes = sum
             .terms
             .iter()
-            .map(|(_, c)| self.determined(state, *c))
+            .map(|(_, c)| self.determined_value(state, *c))
             .collect::<Evaluated<Vec<_>>>()?;
         if let Some((constant, terms)) = &sum.small {
             // Factors and values are below 2^28, so products are below 2^56, and a hundred of them
@@ -521,7 +521,7 @@ impl<'s> Machine<'s> {
     fn term(&self, state: &[u32], term: &GroundTerm) -> Evaluated<u32> {
         match term {
             GroundTerm::Code(code) => Ok(*code),
-            GroundTerm::Cell(cell) => self.determined(state, *cell),
+            GroundTerm::Cell(cell) => self.determined_value(state, *cell),
             GroundTerm::Sum(sum) => self.sum(state, sum),
         }
     }
@@ -557,7 +557,7 @@ impl<'s> Machine<'s> {
     /// Returns the error for a condition or value that cannot be evaluated.
     pub(crate) fn failure(&self, need: StepObstacle) -> Diagnostic {
         match need {
-            StepObstacle::Slot(slot) => self.undetermined(slot),
+            StepObstacle::Slot(slot) => self.undetermined_error(slot),
             StepObstacle::Fault(error) => error,
         }
     }
@@ -573,7 +573,7 @@ impl<'s> Machine<'s> {
     ) -> Result<bool, Diagnostic> {
         self.holds(state, cube).map_err(|need| self.failure(need))
     }
-    fn enabled(&self, state: &[u32], g: &Ground) -> Evaluated<bool> {
+    fn is_enabled(&self, state: &[u32], g: &Ground) -> Evaluated<bool> {
         if let Some(actor) = g.actor.filter(|_| g.locked)
             && state[self.buffer_slot(actor)] != 0
         {
@@ -628,7 +628,7 @@ impl<'s> Machine<'s> {
     }
     /// Computes the values that a transition stores; `None` if the guard is false.
     fn outcome(&self, state: &[u32], g: &Ground) -> Evaluated<Option<Vec<Option<StoredValue>>>> {
-        if !self.enabled(state, g)? {
+        if !self.is_enabled(state, g)? {
             return Ok(None);
         }
         let mut out = Vec::with_capacity(g.updates.len());
@@ -753,7 +753,7 @@ impl<'s> Machine<'s> {
     }
     /// True if no assumption is contradicted for all values of open cells. Assumptions that depend
     /// on open cells are checked when these get values.
-    pub(crate) fn assumed(&self, state: &[u32]) -> bool {
+    pub(crate) fn respects_assumptions(&self, state: &[u32]) -> bool {
         !self.assumptions.iter().any(|cube| matches!(self.holds(state, cube), Ok(true)))
     }
 }

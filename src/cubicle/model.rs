@@ -142,7 +142,7 @@ impl<'s> SystemModel<'s> {
         Ok(Self::of(machine, starts))
     }
     /// Creates the model with a single initial state, in codes of the machine.
-    pub fn started(machine: Machine<'s>, start: Vec<u32>) -> Self {
+    pub fn with_start(machine: Machine<'s>, start: Vec<u32>) -> Self {
         Self::of(machine, vec![start])
     }
     fn of(machine: Machine<'s>, starts: Vec<Vec<u32>>) -> Self {
@@ -228,7 +228,12 @@ impl<'s> SystemModel<'s> {
         }
     }
     /// Splits a guard into slots with required values and slots that are read.
-    fn tested(&self, cube: &GroundCube, requires: &mut Vec<(Slot, u32)>, reads: &mut Vec<Slot>) {
+    fn split_guard(
+        &self,
+        cube: &GroundCube,
+        requires: &mut Vec<(Slot, u32)>,
+        reads: &mut Vec<Slot>,
+    ) {
         let plain = |c: &GroundCell| c.by.is_none();
         for atom in cube {
             match atom {
@@ -257,7 +262,7 @@ impl<'s> SystemModel<'s> {
         }
     }
     /// Adds the slots of assumptions that a group may break.
-    fn assumed(&self, group: &mut Group) {
+    fn add_assumption_slots(&self, group: &mut Group) {
         for cube in &self.machine.assumptions {
             let mut own = Vec::new();
             for_each_read_cell(cube, &mut |c| self.read(c, &mut own));
@@ -271,12 +276,12 @@ impl<'s> SystemModel<'s> {
         for at in 0..self.machine.ground.len() {
             let g = &self.machine.ground[at];
             let (mut requires, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
-            self.tested(&g.guard, &mut requires, &mut reads);
+            self.split_guard(&g.guard, &mut requires, &mut reads);
             if let Some(actor) = g.actor.filter(|_| g.locked) {
                 requires.push((self.machine.buffer_slot(actor) as Slot, 0));
             }
             g.universal.iter().flatten().for_each(|cube| self.read_all(cube, &mut reads));
-            self.updated(g, &mut reads, &mut writes);
+            self.add_update_slots(g, &mut reads, &mut writes);
             let t = &self.machine.system.transitions[g.transition as usize];
             let renamed = action_of_tau.clone().filter(|_| t.name == HIDDEN);
             let (name, args) =
@@ -284,12 +289,12 @@ impl<'s> SystemModel<'s> {
             let text =
                 self.machine.act_text(&crate::machine::Act::Fire(g.transition, g.procs.clone()));
             let mut group = Group::new(text, requires, reads, writes);
-            self.assumed(&mut group);
+            self.add_assumption_slots(&mut group);
             let label = self.label(&name, args);
             self.add(group, GroupMove::Fire(narrow::index(at)), label);
         }
     }
-    fn updated(&self, g: &Ground, reads: &mut Vec<Slot>, writes: &mut Vec<Slot>) {
+    fn add_update_slots(&self, g: &Ground, reads: &mut Vec<Slot>, writes: &mut Vec<Slot>) {
         for u in &g.updates {
             let buffered = u.weak && !g.locked;
             if !buffered {
@@ -332,7 +337,7 @@ impl<'s> SystemModel<'s> {
             let reads = [&[buffer], &cells[..]].concat();
             let writes = [&[buffer], &cells[..]].concat();
             let mut group = Group::new(format!("{FLUSH}({})", p + 1), Vec::new(), reads, writes);
-            self.assumed(&mut group);
+            self.add_assumption_slots(&mut group);
             let label = self.label(FLUSH, vec![p]);
             self.add(group, GroupMove::Flush(p, shape), label);
         }
@@ -344,7 +349,7 @@ impl<'s> SystemModel<'s> {
             system.unsafes.iter().flat_map(|c| self.machine.claim_cubes(c)).collect::<Vec<_>>()
         {
             let (mut requires, mut reads) = (Vec::new(), Vec::new());
-            self.tested(&cube, &mut requires, &mut reads);
+            self.split_guard(&cube, &mut requires, &mut reads);
             let who: Vec<_> = procs.iter().map(|p| format!("#{}", p + 1)).collect();
             let group =
                 Group::new(format!("{UNSAFE} {}", who.join(" ")), requires, reads, Vec::new());
@@ -370,7 +375,7 @@ impl<'s> SystemModel<'s> {
             return Vec::new();
         }
         let swaps = (self.machine.system.fixed..n.saturating_sub(1)).map(|p| {
-            let points: Vec<u32> = (0..n).map(|q| swapped(p, q)).collect();
+            let points: Vec<u32> = (0..n).map(|q| swap_neighbours(p, q)).collect();
             let slots = (0..self.slots.len() as Slot).map(|s| self.slot_image(p, s)).collect();
             Symmetry { name: format!("#{} and #{}", p + 1, p + 2), slots, points }
         });
@@ -380,11 +385,15 @@ impl<'s> SystemModel<'s> {
         let layout = &self.machine.layout;
         if slot < layout.cells {
             let args = layout.args(self.machine.system, slot);
-            return layout
-                .slot(layout.symbol[slot as usize], args.into_iter().map(|q| swapped(p, q)));
+            return layout.slot(
+                layout.symbol[slot as usize],
+                args.into_iter().map(|q| swap_neighbours(p, q)),
+            );
         }
         match slot - layout.cells {
-            q if self.machine.memory == Memory::Tso && q < layout.n => layout.cells + swapped(p, q),
+            q if self.machine.memory == Memory::Tso && q < layout.n => {
+                layout.cells + swap_neighbours(p, q)
+            }
             _ => slot,
         }
     }
@@ -394,7 +403,7 @@ impl<'s> SystemModel<'s> {
             let process = sort(machine.system, layout, slot) == TypeId::PROC
                 && code != ANY
                 && code != NOTHING;
-            return Some(if process { swapped(p, code) } else { code });
+            return Some(if process { swap_neighbours(p, code) } else { code });
         }
         let entries = machine.buffers.get(code);
         let image = |e: &TransitionWrites| {
@@ -418,7 +427,7 @@ impl<'s> SystemModel<'s> {
     }
 }
 
-fn swapped(p: u32, q: u32) -> u32 {
+fn swap_neighbours(p: u32, q: u32) -> u32 {
     if q == p {
         p + 1
     } else if q == p + 1 {
@@ -682,7 +691,7 @@ impl Worker for SystemWorker<'_, '_> {
         if args.is_empty() {
             return Ok(Some(label));
         }
-        let key = (name.clone(), args.iter().map(|q| swapped(p, *q)).collect::<Vec<u32>>());
+        let key = (name.clone(), args.iter().map(|q| swap_neighbours(p, *q)).collect::<Vec<u32>>());
         Ok(self.model.names.find(&key))
     }
 }

@@ -56,13 +56,13 @@ struct NameCollector<'t> {
 }
 
 impl NameCollector<'_> {
-    fn written(&self, span: Span) -> &str {
+    fn source_text(&self, span: Span) -> &str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
     /// Returns a declaration up to its body.
     fn head(&self, whole: Span) -> String {
         line(
-            self.written(whole)
+            self.source_text(whole)
                 .split(['{'])
                 .next()
                 .unwrap_or("")
@@ -82,7 +82,7 @@ impl NameCollector<'_> {
                     &name.text,
                     name.place.0,
                     whole,
-                    line(self.written(whole)),
+                    line(self.source_text(whole)),
                 );
                 self.types.entry(name.text.clone()).or_insert(of);
                 for c in constructors {
@@ -108,7 +108,7 @@ impl NameCollector<'_> {
                     &name.text,
                     name.place.0,
                     whole,
-                    line(self.written(whole)),
+                    line(self.source_text(whole)),
                 );
                 let cells = if indices.is_empty() { "" } else { ", a cell for each process" };
                 self.out.bindings[of].note = match declared {
@@ -216,19 +216,19 @@ impl NameCollector<'_> {
         match &update.right {
             Right::Value(value) => {
                 update.args.iter().for_each(|n| self.process(n));
-                self.stored(value);
+                self.stored_value(value);
             }
             Right::Cases(cases) => {
                 update.args.iter().for_each(|n| self.binds(n, whole, "any process"));
                 for (condition, value) in cases {
                     condition.iter().for_each(|e| self.expr(e, whole));
-                    self.stored(value);
+                    self.stored_value(value);
                 }
             }
         }
         self.scope.truncate(depth);
     }
-    fn stored(&mut self, value: &Value) {
+    fn stored_value(&mut self, value: &Value) {
         if let Value::Term(term) = value {
             self.term(term);
         }

@@ -60,9 +60,9 @@ pub trait Origin {
     /// Returns the parts of a state.
     fn parts(&self) -> &[OriginPart];
     /// Returns the symbol that is true after the choice of an initial state, if there is one.
-    fn started(&self) -> Option<&str>;
+    fn start_symbol(&self) -> Option<&str>;
     /// Returns the symbol that is true after a failure, if there is one.
-    fn failed(&self) -> Option<&str>;
+    fn failure_symbol(&self) -> Option<&str>;
     /// Returns the initial states as steps.
     fn starts(&mut self) -> Vec<OriginStep>;
     /// Returns the steps of a state, which need not be reachable.

@@ -151,7 +151,7 @@ impl Parser<'_> {
         Err(Diagnostic::at(
             Stage::Syntax,
             self.span(),
-            format!("found {}, expected {expected}", self.peek().shown()),
+            format!("found {}, expected {expected}", self.peek().description()),
         ))
     }
     fn is(&self, sign: &str) -> bool {
@@ -208,7 +208,7 @@ impl Parser<'_> {
         }
         self.lower("a process")
     }
-    fn separated<T>(
+    fn separated_list<T>(
         &mut self,
         sign: &str,
         mut one: impl FnMut(&mut Self) -> Parsed<T>,
@@ -248,7 +248,7 @@ impl Parser<'_> {
                     return Ok(Item::Type(name, Vec::new()));
                 }
                 self.eat("|");
-                Ok(Item::Type(name, self.separated("|", |p| p.upper("a constructor"))?))
+                Ok(Item::Type(name, self.separated_list("|", |p| p.upper("a constructor"))?))
             }
             "weak" => {
                 self.next();
@@ -257,7 +257,7 @@ impl Parser<'_> {
             "var" | "array" => self.symbol(DeclarationKind::Plain),
             "const" => {
                 self.next();
-                self.declared(DeclarationKind::Constant, None)
+                self.declaration(DeclarationKind::Constant, None)
             }
             "predicate" => {
                 self.next();
@@ -266,15 +266,15 @@ impl Parser<'_> {
                 let params = if self.is(")") {
                     Vec::new()
                 } else {
-                    self.separated(",", |p| p.lower("a parameter"))?
+                    self.separated_list(",", |p| p.lower("a parameter"))?
                 };
                 self.expect(")")?;
-                Ok(Item::Predicate(name, params, self.braced()?))
+                Ok(Item::Predicate(name, params, self.braced_formula()?))
             }
             "init" | "invariant" | "unsafe" => {
                 self.next();
                 let params = if self.is("(") { self.params()? } else { Vec::new() };
-                let body = self.braced()?;
+                let body = self.braced_formula()?;
                 Ok(match word.as_str() {
                     "init" => Item::Init(params, body, Place(start)),
                     "invariant" => Item::Invariant(params, body, Place(start)),
@@ -291,19 +291,19 @@ impl Parser<'_> {
     /// Parses `var X : t` or `array A[proc] : t`, from `var` or `array` on.
     fn symbol(&mut self, declared: DeclarationKind) -> Parsed<Item> {
         if self.eat_word("var") {
-            self.declared(declared, Some(false))
+            self.declaration(declared, Some(false))
         } else if self.eat_word("array") {
-            self.declared(declared, Some(true))
+            self.declaration(declared, Some(true))
         } else {
             self.error("`var` or `array`")
         }
     }
-    fn declared(&mut self, declared: DeclarationKind, array: Option<bool>) -> Parsed<Item> {
+    fn declaration(&mut self, declared: DeclarationKind, array: Option<bool>) -> Parsed<Item> {
         let name = self.upper("a variable")?;
         let mut indices = Vec::new();
         if array == Some(true) || array.is_none() && self.is("[") {
             self.expect("[")?;
-            indices = self.separated(",", |p| p.lower("the type `proc`"))?;
+            indices = self.separated_list(",", |p| p.lower("the type `proc`"))?;
             self.expect("]")?;
         }
         self.expect(":")?;
@@ -318,7 +318,7 @@ impl Parser<'_> {
         }
         Ok(params)
     }
-    fn braced(&mut self) -> Parsed<Formula> {
+    fn braced_formula(&mut self) -> Parsed<Formula> {
         self.expect("{")?;
         let body = self.expr()?;
         self.expect("}")?;
@@ -338,7 +338,7 @@ impl Parser<'_> {
                 self.expect("]")?;
             }
         }
-        let requires = if self.eat_word("requires") { Some(self.braced()?) } else { None };
+        let requires = if self.eat_word("requires") { Some(self.braced_formula()?) } else { None };
         self.expect("{")?;
         let mut updates = Vec::new();
         while !self.eat("}") {
@@ -392,7 +392,7 @@ impl Parser<'_> {
         let name = self.upper("the variable of an update")?;
         let mut args = Vec::new();
         if self.eat("[") {
-            args = self.separated(",", Self::process)?;
+            args = self.separated_list(",", Self::process)?;
             self.expect("]")?;
         }
         Ok((name, args))
@@ -512,7 +512,7 @@ impl Parser<'_> {
                 let names = if other {
                     vec![self.lower("a process variable")?]
                 } else {
-                    self.separated("<>", |p| p.lower("a process variable"))?
+                    self.separated_list("<>", |p| p.lower("a process variable"))?
                 };
                 self.expect(".")?;
                 return Ok(TermOrFormula::Expr(Formula::Quantified(
@@ -638,7 +638,8 @@ impl Parser<'_> {
             self.expect(")")?;
             return Ok(TermOrFormula::Term(Term::By(process, Box::new(cell))));
         }
-        let mut args = if self.is(")") { Vec::new() } else { self.separated(",", Self::term)? };
+        let mut args =
+            if self.is(")") { Vec::new() } else { self.separated_list(",", Self::term)? };
         self.expect(")")?;
         // Functions of words. A predicate of the same name has other arguments, such as processes.
         let is_upper = |n: &Name| n.text.starts_with(|c: char| c.is_ascii_uppercase());
@@ -660,7 +661,7 @@ impl Parser<'_> {
         if !self.eat("[") {
             return Ok(Term::Name(name));
         }
-        let args = self.separated(",", Self::process)?;
+        let args = self.separated_list(",", Self::process)?;
         self.expect("]")?;
         Ok(Term::Cell(name, args))
     }

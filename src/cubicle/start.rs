@@ -43,7 +43,7 @@ impl Machine<'_> {
         self.start(false)
     }
     pub(crate) fn start(&self, eager: bool) -> Result<Vec<Vec<u32>>, Diagnostic> {
-        let mut atoms = self.given()?;
+        let mut atoms = self.initial_values()?;
         let mut choices = Vec::new();
         for procs in tuples(self.layout.n, self.system.init.params.len()) {
             let Some(mut dnf) = self.grounder(procs).dnf(&self.system.init.dnf) else { continue };
@@ -67,11 +67,11 @@ impl Machine<'_> {
             let cells = self.layout.cells as usize;
             out.iter_mut().for_each(|s| s[cells..].fill(0));
         }
-        out.retain(|s| self.assumed(s));
+        out.retain(|s| self.respects_assumptions(s));
         Ok(out)
     }
     /// Returns the initial values of the setup.
-    fn given(&self) -> Result<GroundCube, Diagnostic> {
+    fn initial_values(&self) -> Result<GroundCube, Diagnostic> {
         let mut out = Vec::new();
         for (symbol, args, value) in &self.setup.start {
             let slot = self.layout.slot(*symbol, args.iter().copied());
@@ -102,7 +102,7 @@ impl Machine<'_> {
                         let sort = sort(self.system, &self.layout, slot);
                         let of = &self.system.type_of(sort).name;
                         let range = sort.bits().map_or_else(String::new, |bits| {
-                            let (least, most) = literals::admitted(bits);
+                            let (least, most) = literals::literal_range(bits);
                             format!(", expected a number from {least} to {most}")
                         });
                         let message = format!(
@@ -200,7 +200,7 @@ impl StartSearch<'_, '_> {
             if atoms.len() < before {
                 continue;
             }
-            let Some(more) = self.pruned(&state, &mut choices) else { return Ok(()) };
+            let Some(more) = self.prune(&state, &mut choices) else { return Ok(()) };
             if more.is_empty() {
                 break;
             }
@@ -250,7 +250,9 @@ impl StartSearch<'_, '_> {
         choices: &Choices<'_>,
     ) -> Result<(), Diagnostic> {
         let machine = self.machine;
-        for value in machine.open_domain(state, slot).ok_or_else(|| machine.undetermined(slot))? {
+        for value in
+            machine.open_domain(state, slot).ok_or_else(|| machine.undetermined_error(slot))?
+        {
             machine.count_choice()?;
             let mut next = state.to_vec();
             next[slot as usize] = value;
@@ -260,7 +262,7 @@ impl StartSearch<'_, '_> {
     }
     /// Removes the cubes that are false and the instances that are true. Returns the conditions of
     /// the instances with one cube left, which it removes too; `None` if an instance is false.
-    fn pruned(&self, state: &[u32], choices: &mut Choices<'_>) -> Option<GroundCube> {
+    fn prune(&self, state: &[u32], choices: &mut Choices<'_>) -> Option<GroundCube> {
         let (mut more, mut failed) = (GroundCube::new(), false);
         choices.retain_mut(|choice| {
             let mut is_true = false;

@@ -40,7 +40,7 @@ pub(crate) fn power(bits: u32) -> BigInt {
     BigInt::from(1u64 << bits)
 }
 
-fn shifted(mut sum: Sum, by: &BigInt) -> Sum {
+fn add_constant(mut sum: Sum, by: &BigInt) -> Sum {
     sum.constant += BigRational::from_integer(by.clone());
     sum
 }
@@ -81,7 +81,7 @@ pub(crate) fn compare(
             let turned = !is_left_mask;
             let (sum, value) = if turned { (right, &left) } else { (left, &right) };
             match constant(value).filter(|_| other == SideForm::Plain) {
-                Some(value) => masked(sum, &mask.to_integer(), op, &value, bits, turned),
+                Some(value) => compare_masked(sum, &mask.to_integer(), op, &value, bits, turned),
                 None => {
                     Err("a mask is compared with a number, or with the same mask of another word"
                         .into())
@@ -94,7 +94,7 @@ pub(crate) fn compare(
                 && (b == SideForm::Signed || constant(&right).is_some()) =>
         {
             let half = power(bits - 1);
-            Ok(remainders(shifted(left, &half), op, shifted(right, &half), bits))
+            Ok(remainders(add_constant(left, &half), op, add_constant(right, &half), bits))
         }
         _ => Err("expected `signed` on both sides".into()),
     }
@@ -106,7 +106,7 @@ fn low_mask(mask: &BigInt, bits: u32) -> Option<u32> {
 }
 
 /// Compares the masked bits of a sum with a constant, on the left if `turned`.
-fn masked(
+fn compare_masked(
     sum: Sum,
     mask: &BigInt,
     op: ComparisonOp,
@@ -144,7 +144,7 @@ fn masked(
         let low = at + (mask >> at).trailing_zeros();
         let high = low + (mask >> low).trailing_ones();
         let bits_of_run = value & ((1 << high) - (1 << low));
-        let rest = shifted(sum.clone(), &-BigInt::from(bits_of_run));
+        let rest = add_constant(sum.clone(), &-BigInt::from(bits_of_run));
         let run = if op == ComparisonOp::Eq {
             remainders(rest, ComparisonOp::Lt, number(1 << low), high)
         } else {

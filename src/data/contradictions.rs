@@ -115,7 +115,7 @@ impl<'a> SidePair<'a> {
                 }
                 (ExprKind::Number(n), ExprKind::Number(m)) if n == m => {}
                 (ExprKind::Op(o), ExprKind::Op(p)) if o == p => {}
-                _ => match (self.constructed(a.1), self.constructed(b.1)) {
+                _ => match (self.constructor_form(a.1), self.constructor_form(b.1)) {
                     (Some((f, xs)), Some((g, ys))) if f == g => {
                         work.extend(xs.iter().zip(ys).map(|(x, y)| ((a.0, x), (b.0, y))));
                     }
@@ -145,7 +145,8 @@ impl<'a> SidePair<'a> {
                 }
                 continue;
             }
-            let (Some((f, xs)), Some((g, ys))) = (self.constructed(a.1), self.constructed(b.1))
+            let (Some((f, xs)), Some((g, ys))) =
+                (self.constructor_form(a.1), self.constructor_form(b.1))
             else {
                 continue;
             };
@@ -171,7 +172,7 @@ impl<'a> SidePair<'a> {
     }
 
     /// Returns the constructor and the arguments of a term that begins with a constructor.
-    fn constructed(&self, term: &'a Expr) -> Option<(OpId, &'a [Expr])> {
+    fn constructor_form(&self, term: &'a Expr) -> Option<(OpId, &'a [Expr])> {
         let (op, arguments): (OpId, &[Expr]) = match &term.kind {
             ExprKind::Op(op) => (*op, &[]),
             ExprKind::Apply(head, arguments) => match head.kind {
@@ -201,7 +202,7 @@ mod tests {
     use mu_base::SourceId;
 
     /// Returns the texts of contradictions of a specification.
-    fn found(text: &str) -> Vec<String> {
+    fn contradiction_texts(text: &str) -> Vec<String> {
         let tree = mu_syntax::parse_specification(SourceId::FIRST, text).unwrap();
         let mut checker = Checker::new(DataSpec::default());
         checker.declare(&tree.sections).unwrap();
@@ -223,7 +224,7 @@ mod tests {
             "h(d(n)) = d(1); h(x) = d(2);",
             "g(x, l) = true; g(h(x), l) = false;",
         ] {
-            assert_eq!(found(&format!("{head}{text}")).len(), 1, "{text}");
+            assert_eq!(contradiction_texts(&format!("{head}{text}")).len(), 1, "{text}");
         }
         for text in [
             "f(3) = 1; f(4) = 2;",
@@ -235,7 +236,7 @@ mod tests {
             "h(d(n)) = d(n); h(x) = x;",
             "f(n) = f(n + 1); f(m) = 2;",
         ] {
-            assert_eq!(found(&format!("{head}{text}")), [""; 0], "{text}");
+            assert_eq!(contradiction_texts(&format!("{head}{text}")), [""; 0], "{text}");
         }
     }
 }

@@ -112,7 +112,7 @@ impl Expr {
     }
     /// Compares two expressions. Below a certain depth, compared pairs are recorded, so that common
     /// shared parts are compared once.
-    fn same(
+    fn equals(
         &self,
         other: &Self,
         depth: u32,
@@ -139,13 +139,13 @@ impl Expr {
         (depth >= 8
             && !known.get_or_insert_default().insert((Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))))
             || stacker::maybe_grow(64 << 10, 1 << 20, || {
-                xs.zip(ys).all(|(x, y)| x.same(y, depth + 1, known))
+                xs.zip(ys).all(|(x, y)| x.equals(y, depth + 1, known))
             })
     }
 }
 impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
-        self.same(other, 0, &mut None)
+        self.equals(other, 0, &mut None)
     }
 }
 impl Eq for Expr {}

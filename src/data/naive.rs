@@ -162,7 +162,7 @@ impl Naive {
         }
         if let Some((Builtin::Update, [f, k, v])) = head.as_builtin(&self.spec.signature) {
             let (f, k, v) = (f.clone(), k.clone(), v.clone());
-            return match self.same(&k, &args[0]) {
+            return match self.equality(&k, &args[0]) {
                 Some(true) => Some(v),
                 Some(false) => self.normal(&Expr::new(ExprKind::Apply(f, args), e.sort, e.span)),
                 None => Some(Expr::new(ExprKind::Apply(head.clone(), args), e.sort, e.span)),
@@ -213,8 +213,8 @@ impl Naive {
         }
         let (builtin, _) = e.as_builtin(&self.spec.signature)?;
         match builtin {
-            Equal => self.same(&args[0], &args[1]).map(|b| self.boolean(b)),
-            NotEqual => self.same(&args[0], &args[1]).map(|b| self.boolean(!b)),
+            Equal => self.equality(&args[0], &args[1]).map(|b| self.boolean(b)),
+            NotEqual => self.equality(&args[0], &args[1]).map(|b| self.boolean(!b)),
             // Sets and bags are compared by inclusion, also as parts, which is no total order.
             Less | LessEqual | Greater | GreaterEqual if args.iter().any(|e| self.has_set(e)) => {
                 None
@@ -266,7 +266,7 @@ impl Naive {
     }
 
     /// Returns the value of a term that is a number, or has only one value.
-    fn known(&self, e: &Expr) -> Option<BigInt> {
+    fn number_value(&self, e: &Expr) -> Option<BigInt> {
         match (&e.kind, &self.numbers) {
             (ExprKind::Number(n), _) => Some(n.clone()),
             (_, Some(numbers)) if is_number(e.sort) => numbers.value(e),
@@ -278,7 +278,7 @@ impl Naive {
     fn number(&self, builtin: Builtin, e: &Expr, args: &[Expr]) -> Option<Expr> {
         use Builtin::*;
         let number = |n: BigInt| Some(Expr::number(n, e.sort));
-        let int = |i: usize| self.known(&args[i]);
+        let int = |i: usize| self.number_value(&args[i]);
         if let Some(found) = self.number_by_order(builtin, args) {
             return Some(found);
         }
@@ -308,7 +308,7 @@ impl Naive {
         if let (At, Some(_)) = (builtin, &self.numbers) {
             let items = self.items(&args[0])?.0;
             for (i, item) in items.into_iter().enumerate() {
-                if self.same(&args[1], &Expr::number(i, args[1].sort))? {
+                if self.equality(&args[1], &Expr::number(i, args[1].sort))? {
                     return Some(item);
                 }
             }
@@ -383,7 +383,7 @@ impl Naive {
                     }
                 }
                 for item in self.items(&args[1])?.0 {
-                    if self.same(&args[0], &item)? {
+                    if self.equality(&args[0], &item)? {
                         return Some(self.boolean(true));
                     }
                 }
@@ -413,7 +413,7 @@ impl Naive {
                 for x in a {
                     let mut inside = false;
                     for y in &b {
-                        inside |= self.same(&x, y)?;
+                        inside |= self.equality(&x, y)?;
                     }
                     if inside == (builtin == Intersection) {
                         members.push(x);
@@ -427,7 +427,7 @@ impl Naive {
                 for x in &a {
                     let mut inside = false;
                     for y in &b {
-                        inside |= self.same(x, y)?;
+                        inside |= self.equality(x, y)?;
                     }
                     included &= inside;
                 }
@@ -457,7 +457,7 @@ impl Naive {
     fn is_item(&self, x: &Expr, set: &Expr) -> Option<bool> {
         let mut inside = false;
         for item in self.items(set)?.0 {
-            inside |= self.same(x, &item)?;
+            inside |= self.equality(x, &item)?;
         }
         Some(inside)
     }
@@ -500,7 +500,7 @@ impl Naive {
     fn copies(&self, x: &Expr, bag: &Expr) -> Option<BigInt> {
         let mut all = BigInt::from(0);
         for (y, n) in self.bag(bag)?.0 {
-            if self.same(x, &y)? {
+            if self.equality(x, &y)? {
                 all += n;
             }
         }
@@ -574,7 +574,7 @@ impl Naive {
     }
 
     /// Returns whether two normal forms are equal, if they are data.
-    fn same(&self, a: &Expr, b: &Expr) -> Option<bool> {
+    fn equality(&self, a: &Expr, b: &Expr) -> Option<bool> {
         if a == b {
             return Some(true);
         }
@@ -641,7 +641,7 @@ impl Naive {
             return None;
         }
         outer.push(sort);
-        let constructors = self.spec.signature.sorts.named_of(sort)?.constructors.clone();
+        let constructors = self.spec.signature.sorts.declared_sort(sort)?.constructors.clone();
         let mut out = Vec::new();
         for c in constructors {
             let (domain, _) = self.spec.signature.domain_range(self.spec.signature.op(c).sort);
@@ -693,8 +693,8 @@ impl Naive {
         Some(match (&pattern.kind, &e.kind) {
             (ExprKind::Var(v), _) => match by.get(v) {
                 Some(old) if old == e => true,
-                Some(old) if self.numbers.is_some() => self.same(old, e)?,
-                Some(old) => match self.same(old, e) {
+                Some(old) if self.numbers.is_some() => self.equality(old, e)?,
+                Some(old) => match self.equality(old, e) {
                     None if [old, e].into_iter().any(|e| self.is_unevaluated(e)) => return None,
                     same => same == Some(true),
                 },
@@ -704,7 +704,7 @@ impl Naive {
                 }
             },
             (ExprKind::Number(m), ExprKind::Number(n)) => m == n,
-            (ExprKind::Number(_), _) if self.numbers.is_some() => self.same(e, pattern)?,
+            (ExprKind::Number(_), _) if self.numbers.is_some() => self.equality(e, pattern)?,
             (ExprKind::Op(f), ExprKind::Op(g)) => f == g,
             (ExprKind::Apply(..), _)
                 if self.is_open_number(e) && pattern.as_builtin(signature).is_some() =>

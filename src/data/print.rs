@@ -88,7 +88,7 @@ impl VarNames {
         if self.without_numbers {
             base = valid(without_number(&base));
         }
-        let name = unused(&base, |n| self.used.contains(n));
+        let name = unused_name(&base, |n| self.used.contains(n));
         self.used.insert(name.clone());
         self.names.insert(var, name.clone());
         name
@@ -99,7 +99,7 @@ impl VarNames {
     }
 }
 
-/// Returns a name without the endings that [`unused`] and the reader of binary files add.
+/// Returns a name without the endings that [`unused_name`] and the reader of binary files add.
 fn without_number(name: &str) -> &str {
     let mut base = name;
     while let Some((before, last)) = base.rsplit_once('_')
@@ -112,7 +112,7 @@ fn without_number(name: &str) -> &str {
 }
 
 /// Returns `base`, `base_1`, …: the first that is not taken.
-pub fn unused(base: &str, taken: impl Fn(&str) -> bool) -> String {
+pub fn unused_name(base: &str, taken: impl Fn(&str) -> bool) -> String {
     if !taken(base) {
         return base.into();
     }
@@ -185,7 +185,7 @@ impl Converter<'_> {
         stacker::maybe_grow(64 << 10, 1 << 20, || self.step(expr))
     }
 
-    fn all(&mut self, exprs: &[Expr]) -> Vec<ast::Data> {
+    fn data_list(&mut self, exprs: &[Expr]) -> Vec<ast::Data> {
         exprs.iter().map(|e| self.data(e)).collect()
     }
 
@@ -208,7 +208,7 @@ impl Converter<'_> {
                 },
                 _ => {
                     let head = self.data(head);
-                    node(DataKind::Apply(Box::new(head), self.all(args)))
+                    node(DataKind::Apply(Box::new(head), self.data_list(args)))
                 }
             },
             ExprKind::Bind(binder, vars, body) => {
@@ -243,7 +243,7 @@ impl Converter<'_> {
     }
 
     fn call(&mut self, name: &str, args: &[Expr]) -> ast::Data {
-        apply(name, self.all(args))
+        apply(name, self.data_list(args))
     }
 
     fn number(&self, value: &BigInt, sort: SortId) -> ast::Data {
@@ -526,7 +526,7 @@ impl SpecPrinter {
             let named = &mut signature.sorts.named[i];
             let base =
                 if named.name.starts_with('(') { "Struct".into() } else { valid(&named.name) };
-            named.name = unused(&base, |n| sort_names.contains(n));
+            named.name = unused_name(&base, |n| sort_names.contains(n));
             sort_names.insert(named.name.clone());
         }
         let ops: Vec<(OpId, String)> = signature
@@ -541,8 +541,10 @@ impl SpecPrinter {
             if fresh == name {
                 continue;
             }
-            let fresh =
-                renamed.entry(name).or_insert_with(|| unused(&fresh, |n| used.contains(n))).clone();
+            let fresh = renamed
+                .entry(name)
+                .or_insert_with(|| unused_name(&fresh, |n| used.contains(n)))
+                .clone();
             used.insert(fresh.clone());
             signature.op_mut(id).name = fresh;
         }
@@ -615,7 +617,9 @@ impl SpecPrinter {
         match typed {
             Err(_) => Retyped::Not,
             Ok(typed) if typed.sort != expr.sort => Retyped::Not,
-            Ok(typed) if same(&self.checker.data.signature, &typed, &self.data.signature, expr) => {
+            Ok(typed)
+                if is_equal(&self.checker.data.signature, &typed, &self.data.signature, expr) =>
+            {
                 Retyped::Same
             }
             Ok(_) => Retyped::Otherwise,
@@ -746,7 +750,7 @@ fn struct_ast(signature: &Signature, constructors: &[OpId]) -> ast::Sort {
 
 /// True if two expressions are equal up to bound variables, over two signatures that share sorts
 /// and user operations (the first extends the second).
-fn same(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) -> bool {
+fn is_equal(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) -> bool {
     struct Comparison<'a> {
         a: &'a Signature,
         b: &'a Signature,
@@ -760,15 +764,15 @@ fn same(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) ->
         fn go(&mut self, a: &Expr, b: &Expr) -> bool {
             stacker::maybe_grow(64 << 10, 1 << 20, || self.step(a, b))
         }
-        fn all(&mut self, a: &[Expr], b: &[Expr]) -> bool {
+        fn all_equal(&mut self, a: &[Expr], b: &[Expr]) -> bool {
             a.len() == b.len() && a.iter().zip(b).all(|(x, y)| self.go(x, y))
         }
         fn step(&mut self, a: &Expr, b: &Expr) -> bool {
             if a.sort != b.sort {
                 return false;
             }
-            if let Some(argument) = ascribed(a)
-                && ascribed(b).is_none()
+            if let Some(argument) = ascribed_argument(a)
+                && ascribed_argument(b).is_none()
             {
                 return self.go(argument, b);
             }
@@ -779,7 +783,7 @@ fn same(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) ->
                 (_, ExprKind::Number(n)) => numeral(self.a, a).is_some_and(|m| m == *n),
                 (ExprKind::Op(f), ExprKind::Op(g)) => self.a.op(*f) == self.b.op(*g),
                 (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) => {
-                    self.go(f, g) && self.all(xs, ys)
+                    self.go(f, g) && self.all_equal(xs, ys)
                 }
                 (ExprKind::Bind(p, vs, x), ExprKind::Bind(q, ws, y)) => {
                     p == q
@@ -822,7 +826,7 @@ fn numeral(signature: &Signature, expr: &Expr) -> Option<BigInt> {
 }
 
 /// Returns the argument of an identity that ascribes a sort to it ([`Converter::ascribe`]).
-fn ascribed(expr: &Expr) -> Option<&Expr> {
+fn ascribed_argument(expr: &Expr) -> Option<&Expr> {
     let ExprKind::Apply(head, args) = &expr.kind else { return None };
     let ExprKind::Bind(Binder::Lambda, vars, body) = &head.kind else { return None };
     match (&vars[..], &body.kind, &args[..]) {
@@ -1013,7 +1017,7 @@ eqn over(n) = n div 2 == 0 whr z = n end;
                 check_expression(&parse_data(Default::default(), text).unwrap(), &mut data, None)
                     .unwrap();
             // An operand that only a sort distinguishes, as rewriting makes it.
-            let expr = match ascribed(match &expr.kind {
+            let expr = match ascribed_argument(match &expr.kind {
                 ExprKind::Apply(_, args) => &args[0],
                 _ => panic!("{expr:?}"),
             }) {

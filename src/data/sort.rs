@@ -88,7 +88,7 @@ impl Sorts {
         &self.kinds[id.index()]
     }
     /// Returns the declared sort behind an id, if it is one.
-    pub fn named_of(&self, id: SortId) -> Option<&NamedSort> {
+    pub fn declared_sort(&self, id: SortId) -> Option<&NamedSort> {
         match self.kind(id) {
             SortKind::Named(i) => Some(&self.named[*i as usize]),
             _ => None,

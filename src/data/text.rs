@@ -50,7 +50,7 @@ pub fn may_hold_functions(signature: &Signature, sort: SortId) -> bool {
             | SortKind::FSet(of)
             | SortKind::FBag(of) => vec![*of],
             SortKind::Named(_) => {
-                let named = signature.sorts.named_of(sort);
+                let named = signature.sorts.declared_sort(sort);
                 let constructors = named.iter().flat_map(|named| &named.constructors);
                 constructors
                     .flat_map(|op| signature.domain_range(signature.op(*op).sort).0.to_vec())

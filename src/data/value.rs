@@ -120,7 +120,7 @@ type Compared = AHashSet<(*const Value, *const Value)>;
 
 /// True if two terms are equal. Common shared parts are compared once, even if the terms share no
 /// node with each other.
-fn same(x: &Value, y: &Value, depth: u32, known: &mut Option<Compared>) -> bool {
+fn equals(x: &Value, y: &Value, depth: u32, known: &mut Option<Compared>) -> bool {
     let (differs, xs, ys) = match (x, y) {
         (Value::App1(x), Value::App1(y)) => (x.surely_differs(y), &x.args[..], &y.args[..]),
         (Value::App2(x), Value::App2(y)) => (x.surely_differs(y), &x.args[..], &y.args[..]),
@@ -132,7 +132,7 @@ fn same(x: &Value, y: &Value, depth: u32, known: &mut Option<Compared>) -> bool 
                 if Rc::ptr_eq(a, b) {
                     return true;
                 }
-                if !deep(|| same(&a.head, &b.head, depth + 1, known)) {
+                if !deep(|| equals(&a.head, &b.head, depth + 1, known)) {
                     return false;
                 }
                 (x, y) = (&a.tail, &b.tail);
@@ -151,7 +151,7 @@ fn same(x: &Value, y: &Value, depth: u32, known: &mut Option<Compared>) -> bool 
         // Compared before, or being compared: if they differ, that comparison returns false.
         return true;
     }
-    deep(|| xs.iter().zip(ys).all(|(x, y)| same(x, y, depth + 1, known)))
+    deep(|| xs.iter().zip(ys).all(|(x, y)| equals(x, y, depth + 1, known)))
 }
 
 /// A list cell.
@@ -315,7 +315,7 @@ impl Value {
         self.flags() & OPEN != 0
     }
     /// Returns the address of the arguments, if the node has several holders.
-    pub(crate) fn shared(&self) -> Option<*const Value> {
+    pub(crate) fn shared_address(&self) -> Option<*const Value> {
         let (holders, args) = match self {
             Value::App1(n) => (Rc::strong_count(n), n.args.as_ptr()),
             Value::App2(n) => (Rc::strong_count(n), n.args.as_ptr()),
@@ -600,7 +600,7 @@ impl PartialEq for Value {
             | (Value::App2(_), Value::App2(_))
             | (Value::App3(_), Value::App3(_))
             | (Value::AppN(_), Value::AppN(_))
-            | (Value::Cons(_), Value::Cons(_)) => same(self, other, 0, &mut None),
+            | (Value::Cons(_), Value::Cons(_)) => equals(self, other, 0, &mut None),
             _ => self.cmp(other) == Ordering::Equal,
         }
     }

@@ -72,7 +72,7 @@ struct Schedule<'a> {
 
 impl<'a> Schedule<'a> {
     /// Creates the time slices after a search that began when the budget was this old.
-    fn after(budget: &'a Budget, began: Duration) -> Self {
+    fn new(budget: &'a Budget, began: Duration) -> Self {
         Self {
             budget,
             length: budget.elapsed().saturating_sub(began).max(MIN_SLICE),
@@ -159,7 +159,7 @@ pub fn alternate<A>(
     if own || stop(&few) != Some(&Stop::States) {
         return Ok(few);
     }
-    let mut turns = Schedule::after(budget, began);
+    let mut turns = Schedule::new(budget, began);
     loop {
         let reason = turns.reason();
         if let Some(found) = turns.ask(reason, stop, ask)? {
@@ -171,18 +171,20 @@ pub fn alternate<A>(
 const OUTGROWN: &str = "the diagrams exceeded half of the memory";
 
 /// Returns the reason why these capabilities require the explicit engine, if they do.
-pub fn required(capabilities: &[Capability]) -> Option<String> {
-    Symbolic.unsupported(capabilities).map(|wish| format!("required by {}", wish.words()))
+pub fn explicit_requirement(capabilities: &[Capability]) -> Option<String> {
+    Symbolic
+        .unsupported_capability(capabilities)
+        .map(|wish| format!("required by {}", wish.words()))
 }
 
 impl Engine for Auto {
     fn name(&self) -> &'static str {
         "auto"
     }
-    fn about(&self) -> &'static str {
+    fn summary(&self) -> &'static str {
         "Explicit search while states are few, then both engines alternately"
     }
-    fn unsupported(&self, _: &[Capability]) -> Option<Capability> {
+    fn unsupported_capability(&self, _: &[Capability]) -> Option<Capability> {
         None
     }
     fn shares_a_formula(&self) -> bool {
@@ -194,7 +196,7 @@ impl Engine for Auto {
         task: EngineTask<'_>,
         extras: CountExtras<'_>,
     ) -> Result<CountResult, Diagnostic> {
-        if let Some(reason) = required(task.capabilities) {
+        if let Some(reason) = explicit_requirement(task.capabilities) {
             let counted = Explicit.count(model, task, extras)?;
             return Ok(CountResult { reason: Some(reason), ..counted });
         }
@@ -223,7 +225,7 @@ impl Engine for Auto {
         formula: &TypedFormula,
         task: EngineTask<'_>,
     ) -> Result<CheckResult, Diagnostic> {
-        if let Some(reason) = required(task.capabilities) {
+        if let Some(reason) = explicit_requirement(task.capabilities) {
             return Ok(CheckResult {
                 reason: Some(reason),
                 ..Explicit.check(subject, formula, task)?

@@ -26,10 +26,10 @@ impl Engine for Cluster {
     fn name(&self) -> &'static str {
         "cluster"
     }
-    fn about(&self) -> &'static str {
+    fn summary(&self) -> &'static str {
         "Explicit search distributed over `--processes` or `--cluster`; for formulas, process 0 solves the game"
     }
-    fn unsupported(&self, capabilities: &[Capability]) -> Option<Capability> {
+    fn unsupported_capability(&self, capabilities: &[Capability]) -> Option<Capability> {
         capabilities
             .iter()
             .copied()

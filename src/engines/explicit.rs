@@ -15,10 +15,10 @@ impl Engine for Explicit {
     fn name(&self) -> &'static str {
         "explicit"
     }
-    fn about(&self) -> &'static str {
+    fn summary(&self) -> &'static str {
         "Explicit search: one state at a time"
     }
-    fn unsupported(&self, _: &[Capability]) -> Option<Capability> {
+    fn unsupported_capability(&self, _: &[Capability]) -> Option<Capability> {
         None
     }
     fn shares_a_formula(&self) -> bool {

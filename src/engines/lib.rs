@@ -175,9 +175,9 @@ pub trait Engine: Sync + Debug {
     /// Returns the name that options and reports use.
     fn name(&self) -> &'static str;
     /// Returns one line for the help.
-    fn about(&self) -> &'static str;
+    fn summary(&self) -> &'static str;
     /// Returns the first of the capabilities that it does not support.
-    fn unsupported(&self, capabilities: &[Capability]) -> Option<Capability>;
+    fn unsupported_capability(&self, capabilities: &[Capability]) -> Option<Capability>;
     /// True if one formula at a time uses all threads; otherwise several are checked concurrently.
     fn shares_a_formula(&self) -> bool;
     /// Counts states, transitions and deadlocks.

@@ -24,10 +24,10 @@ impl Engine for Symbolic {
     fn name(&self) -> &'static str {
         "symbolic"
     }
-    fn about(&self) -> &'static str {
+    fn summary(&self) -> &'static str {
         "Sets of states as decision diagrams: exact counts, all formulas"
     }
-    fn unsupported(&self, capabilities: &[Capability]) -> Option<Capability> {
+    fn unsupported_capability(&self, capabilities: &[Capability]) -> Option<Capability> {
         capabilities.first().copied()
     }
     fn shares_a_formula(&self) -> bool {

@@ -10,7 +10,7 @@ use mu_base::{Diagnostic, Stage};
 use mu_formula::direct;
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
-use mu_model::step_cache::{StepCache, after};
+use mu_model::step_cache::{StepCache, successor};
 use mu_process::labels::ActionLabels;
 
 /// Result of a check.
@@ -52,7 +52,7 @@ pub fn check(
             Err(d) if d.stage != Stage::Data => Err(d),
             Err(_) => Ok(EvidenceCheck::StepsOnly),
             Ok(Some((_, false))) => {
-                Err(failed("the formula has another value on the evidence".into()))
+                Err(unjustified_error("the formula has another value on the evidence".into()))
             }
         },
     }
@@ -62,22 +62,22 @@ pub fn check(
 /// model.
 pub fn replay(evidence: &Evidence, model: &dyn Model) -> Result<(), Diagnostic> {
     let Some(first) = evidence.states.first() else {
-        return Err(failed("it has no states".into()));
+        return Err(unjustified_error("it has no states".into()));
     };
     let mut evaluated = StepCache::new(model);
     if follow(model, &mut evaluated, model.initial(), &evidence.before)? != *first {
-        return Err(failed("it does not start at the initial state".into()));
+        return Err(unjustified_error("it does not start at the initial state".into()));
     }
     for (i, step) in evidence.steps.iter().enumerate() {
         let (from, to) =
             (evidence.states.get(step.from as usize), evidence.states.get(step.to as usize));
         let (Some(from), Some(to)) = (from, to) else {
-            return Err(failed(format!("step {i} names a state that does not exist")));
+            return Err(unjustified_error(format!("step {i} names a state that does not exist")));
         };
         if step.taken.first().is_none_or(|t| t.label != step.label)
             || follow(model, &mut evaluated, from.clone(), &step.taken)? != *to
         {
-            return Err(failed(format!(
+            return Err(unjustified_error(format!(
                 "step {i} ({}) does not lead to its target state",
                 model.label_text(step.label)
             )));
@@ -95,16 +95,16 @@ fn follow(
 ) -> Result<Vec<u32>, Diagnostic> {
     for taken in path {
         if taken.group as usize >= model.groups().len() {
-            return Err(failed(format!("there is no group {}", taken.group)));
+            return Err(unjustified_error(format!("there is no group {}", taken.group)));
         }
         let steps = evaluated.steps(taken.group, &at)?;
         let fits = |i: usize| {
             steps.labels[i] == taken.label
-                && after(model, taken.group, &at, steps, i) == taken.state
+                && successor(model, taken.group, &at, steps, i) == taken.state
         };
         let real = (0..steps.labels.len()).any(fits);
         if !real {
-            return Err(failed(format!(
+            return Err(unjustified_error(format!(
                 "a step {} is not one of the model",
                 model.label_text(taken.label)
             )));
@@ -114,6 +114,6 @@ fn follow(
     Ok(at)
 }
 
-fn failed(why: String) -> Diagnostic {
+fn unjustified_error(why: String) -> Diagnostic {
     Diagnostic::new(Stage::Internal, format!("the evidence does not justify the verdict: {why}"))
 }

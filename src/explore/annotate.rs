@@ -3,10 +3,10 @@
 //!
 //! In: a model and an [`Annotator`], which knows a join semilattice (its elements are numbers, 0
 //! the least) and what an element becomes along a step of some label. Out: the join over all paths
-//! for each reachable state that is annotated ([`AnnotatedSearch::each`]); or that some annotation
-//! decides, which ends the search. After Kildall (1973) and Kam, Ullman (1977): functions that
-//! distribute over the join, so the least fixed point is the join over all paths, in whatever order
-//! it is computed.
+//! for each reachable state that is annotated ([`AnnotatedSearch::for_each_state`]); or that some
+//! annotation decides, which ends the search. After Kildall (1973) and Kam, Ullman (1977):
+//! functions that distribute over the join, so the least fixed point is the join over all paths, in
+//! whatever order it is computed.
 //!
 //! Each state holds two numbers in one word: everything that reached it (known), and the part of it
 //! not yet propagated (pending). A state is queued when the second becomes nonzero, so it is
@@ -98,7 +98,7 @@ impl AnnotatedSearch<'_> {
         &self.done.outcome
     }
     /// True if an annotation decided.
-    pub fn decided(&self) -> bool {
+    pub fn is_decided(&self) -> bool {
         !self.done.hits.is_empty()
     }
     /// True if each annotated step led to a state that was expanded later: then these steps have no
@@ -109,7 +109,7 @@ impl AnnotatedSearch<'_> {
     /// Visits each stored state: its element, the size of its orbit, and the group elements that
     /// fix it, without the identity. The annotations of the orbit are the images of the joins of
     /// these.
-    pub fn each(
+    pub fn for_each_state(
         &self,
         visit: &mut dyn FnMut(u32, u64, &[u32]) -> Result<(), Diagnostic>,
     ) -> Result<(), Diagnostic> {
@@ -277,8 +277,10 @@ impl<'a> Shared<'a> {
         key: u64,
         mine: &mut Round,
     ) -> Result<bool, Halt> {
-        let place =
-            store.table.find(key).ok_or_else(|| lost("a queued state is not in the store"))?;
+        let place = store
+            .table
+            .find(key)
+            .ok_or_else(|| internal_error("a queued state is not in the store"))?;
         let later = |target: u64| self.is_later(store, place, target);
         let later = self.goal.stubborn.map(|_| &later as &dyn Fn(u64) -> bool);
         local.expander.successors_by_level(store, key, later, &mut local.found)?;
@@ -378,7 +380,7 @@ impl<'a> Shared<'a> {
         if new > 0 {
             store.table.add_len(new);
             // A block of states with many successors fills a small table many times over.
-            if store.table.crowded() {
+            if store.table.is_crowded() {
                 self.pause.store(true, Ordering::Relaxed);
             }
         }
@@ -419,7 +421,7 @@ fn carry_on(pending: u32, local: &mut ThreadState<'_>) -> Result<bool, Halt> {
     let annotation_worker = local
         .annotation_worker
         .as_deref_mut()
-        .ok_or_else(|| lost("a search with annotations has none"))?;
+        .ok_or_else(|| internal_error("a search with annotations has none"))?;
     let flow = match annotation_worker.enter(pending, &local.labels)? {
         Transfer::Decided => return Ok(false),
         Transfer::Value(0) => return Ok(true),
@@ -448,6 +450,6 @@ fn carry_on(pending: u32, local: &mut ThreadState<'_>) -> Result<bool, Halt> {
     Ok(true)
 }
 
-fn lost(what: &str) -> Halt {
+fn internal_error(what: &str) -> Halt {
     Halt::Error(Box::new(Diagnostic::new(Stage::Internal, what)))
 }

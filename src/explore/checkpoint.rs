@@ -241,7 +241,7 @@ impl RestoredSearch {
                 store.table.set_payload(place, u128::from(known << 32 | pending));
             }
             store.table.add_len(1);
-            if store.table.crowded() {
+            if store.table.is_crowded() {
                 store.table.grow(Growth::default());
             }
         }

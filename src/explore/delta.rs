@@ -257,7 +257,7 @@ mod tests {
                 };
                 store.table.insert(key);
                 store.table.add_len(1);
-                if store.table.crowded() {
+                if store.table.is_crowded() {
                     store.table.grow(crate::table::Growth::default());
                 }
                 let before = near.leaves.clone();

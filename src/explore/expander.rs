@@ -348,7 +348,7 @@ impl<'m> Expander<'m> {
     }
 
     /// Prepares for a distributed search: rejects what depends on local numbers of values.
-    pub fn distributed(mut self, owner_hash: OwnerHash) -> Self {
+    pub fn with_owner_hash(mut self, owner_hash: OwnerHash) -> Self {
         self.distributed = true;
         self.owner_hash = owner_hash;
         self

@@ -237,7 +237,7 @@ impl<'m> OnTheFlySuccessors<'m> {
                     self.store.table.number(place).store(number, Ordering::Relaxed);
                     self.keys.push(key);
                     self.store.table.add_len(1);
-                    if self.store.table.crowded() {
+                    if self.store.table.is_crowded() {
                         self.store.table.grow(Growth::default());
                         self.grown = true;
                     }

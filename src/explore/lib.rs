@@ -297,10 +297,10 @@ pub fn explore_with(
     } else {
         done.store.slot_values()
     };
-    Ok(Outcome { dropped, slot_values, ..shown(done, ends) })
+    Ok(Outcome { dropped, slot_values, ..outcome_of(done, ends) })
 }
 
-fn shown(done: search::FinishedSearch, ends: Option<&mut dyn FnMut(&[u32], u64)>) -> Outcome {
+fn outcome_of(done: search::FinishedSearch, ends: Option<&mut dyn FnMut(&[u32], u64)>) -> Outcome {
     if let Some(ends) = ends {
         done.dead.iter().for_each(|(key, orbit)| ends(&done.store.vector(*key), *orbit));
     }
@@ -332,5 +332,5 @@ pub fn explore_lts_with(
     let lts = done.lts.take().ok_or_else(|| {
         Diagnostic::new(mu_base::Stage::Internal, "the search stored no transitions")
     })?;
-    Ok((shown(done, ends), lts))
+    Ok((outcome_of(done, ends), lts))
 }

@@ -370,7 +370,7 @@ mod tests {
             let steps = evaluated.steps(step.group as u32, &at).unwrap().clone();
             let fits = |i: usize| {
                 steps.labels[i] == step.label
-                    && mu_model::step_cache::after(model, step.group as u32, &at, &steps, i)
+                    && mu_model::step_cache::successor(model, step.group as u32, &at, &steps, i)
                         == step.state
             };
             assert!((0..steps.labels.len()).any(fits), "seed {seed}");

@@ -36,7 +36,7 @@ impl<K: Copy + Default + Eq + Into<u64>, V: Copy> Places<K, V> {
         let at = self.find(key);
         self.slots[at] = (key, Some(value));
     }
-    fn taken(&self) -> impl Iterator<Item = (K, V)> + '_ {
+    fn entries(&self) -> impl Iterator<Item = (K, V)> + '_ {
         self.slots.iter().filter_map(|s| s.1.map(|v| (s.0, v)))
     }
 }
@@ -94,7 +94,7 @@ impl<V: Copy> PairMap<V> {
             Some(key) if self.wide.slots.is_empty() => {
                 if full {
                     let mut more = Places::new(size);
-                    self.narrow.taken().for_each(|(k, v)| more.put(k, v));
+                    self.narrow.entries().for_each(|(k, v)| more.put(k, v));
                     self.narrow = more;
                 }
                 self.narrow.put(key, value);
@@ -102,8 +102,8 @@ impl<V: Copy> PairMap<V> {
             _ => {
                 if full || self.wide.slots.is_empty() {
                     let mut more = Places::new(size);
-                    self.narrow.taken().for_each(|(k, v)| more.put(wide(k >> 16, k % NARROW), v));
-                    self.wide.taken().for_each(|(k, v)| more.put(k, v));
+                    self.narrow.entries().for_each(|(k, v)| more.put(wide(k >> 16, k % NARROW), v));
+                    self.wide.entries().for_each(|(k, v)| more.put(k, v));
                     self.narrow.slots = Vec::new();
                     self.wide = more;
                 }

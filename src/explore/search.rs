@@ -633,12 +633,13 @@ impl<'a> Shared<'a> {
             return Err(index_too_wide());
         }
         // With symmetries the numbers of leaf tuples must stay valid.
-        let split = if self.goal.symmetries.is_none() && (store.table.crowded() || overflow) {
+        let split = if self.goal.symmetries.is_none() && (store.table.is_crowded() || overflow) {
             store.unfit_leaf()
         } else {
             None
         };
-        let wanted = overflow || split.is_some() || store.table.crowded() && store.could_be_short();
+        let wanted =
+            overflow || split.is_some() || store.table.is_crowded() && store.could_be_short();
         // Repacking temporarily needs memory for two copies. Querying the resident memory takes
         // longer than a small level.
         let affordable = wanted && fits(store.table.bytes());
@@ -663,8 +664,8 @@ impl<'a> Shared<'a> {
                 .chain(std::iter::once(&mut totals.initial));
             store.replan(held, split);
         }
-        while store.table.crowded() || !unplaced.is_empty() {
-            if store.table.crowded() && !fits(store.table.growth_bytes()) {
+        while store.table.is_crowded() || !unplaced.is_empty() {
+            if store.table.is_crowded() && !fits(store.table.growth_bytes()) {
                 totals.stop = Stop::Memory;
                 // Stored and queued states stay as they are; nothing more is expanded.
                 if unplaced.is_empty() {
@@ -725,7 +726,7 @@ impl<'a> Shared<'a> {
             let surplus = mine.surplus - before.1;
             let stored = store.table.len().wrapping_add(self.beyond.load(Ordering::Relaxed));
             let states = stored + surplus + self.surplus.fetch_add(surplus, Ordering::Relaxed);
-            if store.table.crowded() {
+            if store.table.is_crowded() {
                 self.pause.store(true, Ordering::Relaxed);
             }
             if let Err(stop) = self.budget.check(states) {
@@ -840,7 +841,7 @@ impl<'a> Shared<'a> {
             if local.batch.len() >= BATCH {
                 self.flush(store, local, mine);
                 // A block of states with many successors fills a small table many times over.
-                if store.table.crowded() && i + 1 < block.keys.len() {
+                if store.table.is_crowded() && i + 1 < block.keys.len() {
                     self.leave(&block, i + 1, mine);
                     expanded = i + 1;
                     break;

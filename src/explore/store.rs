@@ -326,7 +326,7 @@ impl Store {
         held: Vec<&mut u64>,
         outside: &mut dyn ExternalStates,
     ) {
-        let expected = self.expected();
+        let expected = self.expected_keys();
         let before = self.fields.clone();
         self.epoch += 1;
         self.lay_out(needs, expected);
@@ -380,7 +380,7 @@ impl Store {
                     }
                 }
             }
-            if self.table.crowded() {
+            if self.table.is_crowded() {
                 self.table.grow(Growth::default());
             }
         }
@@ -416,7 +416,7 @@ impl Store {
     }
 
     /// Returns the number of keys that a new table is made for.
-    fn expected(&self) -> u64 {
+    fn expected_keys(&self) -> u64 {
         self.table.len() + self.table.len() / 4
     }
     /// Makes room for `states` states in an empty store.
@@ -439,7 +439,8 @@ impl Store {
         let needed = self.fields.iter().map(bits).sum::<u32>() + SHORT_SPARE;
         !self.table.is_short()
             && self.table.len() >= 2 * self.refused
-            && short_bits(self.expected(), self.table.sizes()).is_some_and(|most| needed <= most)
+            && short_bits(self.expected_keys(), self.table.sizes())
+                .is_some_and(|most| needed <= most)
     }
     /// Returns the first index that a field cannot hold.
     pub fn capacity(&self, field: u32) -> u64 {
@@ -738,7 +739,7 @@ impl Store {
         }
         let count = self.leaves.len();
         let stride = (self.table.len() as usize + held.len())
-            .div_ceil(SAMPLE.max(tree_layout::compared(count)))
+            .div_ceil(SAMPLE.max(tree_layout::sample_size(count)))
             .max(1);
         let every =
             self.table.entries().map(|e| e.1).chain(held.iter().map(|k| **k)).step_by(stride);
@@ -849,7 +850,7 @@ impl Store {
         let mut sample = sample.to_vec();
         let mut margin = 0;
         'shape: loop {
-            self.choose_layout(&sample, margin, old.expected());
+            self.choose_layout(&sample, margin, old.expected_keys());
             margin = (margin + 1).min(31);
             let (mut leaves, mut inner) = (vec![0; old.leaves.len()], vec![0; self.nodes.len()]);
             let mut pairs = (old.table.len() >= LEAF_JUDGED).then(PairCache::new);
@@ -864,7 +865,7 @@ impl Store {
                 store.pack_by(new, &mut inner, index_of).map_err(|Overflow| new.clone())
             };
             let (payload, sizes) = (old.table.payload_kind(), old.table.sizes());
-            self.table = StateTable::new(self.key_bits(), old.expected(), payload, sizes);
+            self.table = StateTable::new(self.key_bits(), old.expected_keys(), payload, sizes);
             if let Err(leaves) = self.refill(&old.table, &mut convert) {
                 // The sample was not representative: add this state. All counts have grown as well.
                 sample.push(leaves);

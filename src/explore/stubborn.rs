@@ -273,7 +273,7 @@ impl<'m> Stubborn<'m> {
             (Bits::new(slots, groups.len()), Bits::new(slots, groups.len()));
         for (g, group) in groups.iter().enumerate() {
             group.writes.iter().for_each(|&s| writers.put(s as usize, g));
-            tested(group)
+            tested_slots(group)
                 .chain(group.writes.iter().copied())
                 .for_each(|s| touchers.put(s as usize, g));
         }
@@ -282,7 +282,7 @@ impl<'m> Stubborn<'m> {
         for (g, group) in groups.iter().enumerate() {
             let row = conflicts.row_mut(g);
             group.writes.iter().for_each(|&s| join(row, touchers.row(s as usize)));
-            tested(group).for_each(|s| join(row, writers.row(s as usize)));
+            tested_slots(group).for_each(|s| join(row, writers.row(s as usize)));
             for other in (0..groups.len())
                 .filter(|&o| has(conflicts.row(g), o) && !can_both_be_enabled(group, &groups[o]))
                 .collect::<Vec<_>>()
@@ -316,7 +316,7 @@ impl<'m> Stubborn<'m> {
 }
 
 /// Returns the slots on which the steps of a group depend.
-fn tested(group: &Group) -> impl Iterator<Item = Slot> + '_ {
+fn tested_slots(group: &Group) -> impl Iterator<Item = Slot> + '_ {
     group.requires.iter().map(|r| r.0).chain(group.reads.iter().copied())
 }
 
@@ -538,7 +538,7 @@ mod tests {
     use mu_base::random::Random;
     use mu_base::{Budget, Diagnostic, Stop};
     use mu_model::hand::HandModel;
-    use mu_model::step_cache::{StepCache, after};
+    use mu_model::step_cache::{StepCache, successor};
     use std::collections::{HashMap, VecDeque};
 
     const SHAPES: [Shape; 3] = [
@@ -567,7 +567,7 @@ mod tests {
                 for i in 0..steps.labels.len() {
                     any = true;
                     nearest[g].get_or_insert(d + 1);
-                    let next = after(model, g as u32, &at, &steps, i);
+                    let next = successor(model, g as u32, &at, &steps, i);
                     if !depth.contains_key(&next) {
                         depth.insert(next.clone(), d + 1);
                         queue.push_back(next);
@@ -839,7 +839,7 @@ mod tests {
                 let found =
                     annotate(&model, options, &Budget::default(), &Silent, &watch, None, kept)
                         .unwrap();
-                (found.decided(), found.outcome().stored, found.outcome().deadlocks > 0)
+                (found.is_decided(), found.outcome().stored, found.outcome().deadlocks > 0)
             };
             let (all, reduced) = (search(&full()), search(&Options { threads: 1, ..small() }));
             assert_eq!(all.0, reduced.0, "MU_CHECK_SEED={seed}");

@@ -632,7 +632,7 @@ impl StateTable {
         self.len.0.fetch_add(new, Ordering::Relaxed) + new
     }
     /// True if the table should grow.
-    pub fn crowded(&self) -> bool {
+    pub fn is_crowded(&self) -> bool {
         let (capacity, fill) = (self.capacity(), fill(self.capacity()));
         self.len() > capacity / 1024 * fill + capacity % 1024 * fill / 1024
     }
@@ -720,7 +720,7 @@ mod tests {
                     twin[&k],
                     "seed {seed} step {step}"
                 );
-                if table.crowded() {
+                if table.is_crowded() {
                     table.grow(growth(step));
                     for (&k, &n) in &twin {
                         let place = table

@@ -7,7 +7,7 @@
 //! sample. The values of the best pair are counted in the whole sample, and its values in all
 //! states are estimated from them, before it is folded or another pair becomes the best.
 //!
-//! Cost: pairs of leaves times [`compared`], and a pass over the sample for each best pair.
+//! Cost: pairs of leaves times [`sample_size`], and a pass over the sample for each best pair.
 //! Invariant: a leaf is in one field; a node has a greater number than its children.
 
 use mu_base::narrow;
@@ -36,7 +36,7 @@ struct LeafPair {
 }
 
 /// Returns the number of sampled states on which all pairs are compared.
-pub(super) fn compared(leaves: usize) -> usize {
+pub(super) fn sample_size(leaves: usize) -> usize {
     (4_000_000 / (leaves * leaves).max(1)).clamp(256, 20_000)
 }
 
@@ -147,7 +147,7 @@ pub(super) fn choose(
             column: sample.iter().map(|s| s[l]).collect(),
         }
     };
-    let stride = sample.len().div_ceil(compared(counts.len())).max(1);
+    let stride = sample.len().div_ceil(sample_size(counts.len())).max(1);
     let few = sample.len().div_ceil(stride);
     let tops: Vec<TreeField> = (0..counts.len()).map(leaf).collect();
     let mut chooser = Chooser { tops, pairs: Vec::new(), stride, few, expected };

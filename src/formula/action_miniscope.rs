@@ -42,7 +42,7 @@ pub(super) fn narrow(signature: &mut Signature, action: &Action) -> Action {
 /// Returns `forall vars. a` (`all`) or `exists vars. a`.
 fn quantify(signature: &mut Signature, all: bool, vars: &[VarId], a: Action) -> Action {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
-        let vars = used(vars, &a);
+        let vars = free_variables(vars, &a);
         if vars.is_empty() {
             return a;
         }
@@ -65,17 +65,15 @@ fn quantify(signature: &mut Signature, all: bool, vars: &[VarId], a: Action) -> 
                 }
                 Action::Not(a) => quantify(signature, all, &vars, *a),
                 Action::And(a, b) => {
-                    quantify(signature, all, &vars, Action::Or(negated(a), negated(b)))
+                    quantify(signature, all, &vars, Action::Or(negate(a), negate(b)))
                 }
                 Action::Or(a, b) => {
-                    quantify(signature, all, &vars, Action::And(negated(a), negated(b)))
+                    quantify(signature, all, &vars, Action::And(negate(a), negate(b)))
                 }
-                Action::Implies(a, b) => {
-                    quantify(signature, all, &vars, Action::And(a, negated(b)))
-                }
+                Action::Implies(a, b) => quantify(signature, all, &vars, Action::And(a, negate(b))),
                 a => bind(all, vars, Action::Not(Box::new(a))),
             },
-            Action::Implies(a, b) => quantify(signature, all, &vars, Action::Or(negated(a), b)),
+            Action::Implies(a, b) => quantify(signature, all, &vars, Action::Or(negate(a), b)),
             // A conjunction under `exists`, a disjunction under `forall`: only an operand without
             // the variables moves out.
             Action::And(a, b) if !all => split(signature, all, vars, *a, *b, &join),
@@ -98,11 +96,11 @@ fn split(
     b: Action,
     join: &dyn Fn(bool, Action, Action) -> Action,
 ) -> Action {
-    if used(&vars, &a).is_empty() {
+    if free_variables(&vars, &a).is_empty() {
         let b = quantify(signature, all, &vars, b);
         return join(!all, a, b);
     }
-    if used(&vars, &b).is_empty() {
+    if free_variables(&vars, &b).is_empty() {
         let a = quantify(signature, all, &vars, a);
         return join(!all, a, b);
     }
@@ -113,12 +111,12 @@ fn bind(all: bool, vars: Vec<VarId>, a: Action) -> Action {
     if all { Action::Forall(vars, Box::new(a)) } else { Action::Exists(vars, Box::new(a)) }
 }
 
-fn negated(a: Box<Action>) -> Box<Action> {
+fn negate(a: Box<Action>) -> Box<Action> {
     Box::new(Action::Not(a))
 }
 
 /// Returns the variables that occur freely.
-fn used(vars: &[VarId], a: &Action) -> Vec<VarId> {
+fn free_variables(vars: &[VarId], a: &Action) -> Vec<VarId> {
     let mut free = Vec::new();
     action_free_vars(a, &mut free);
     vars.iter().copied().filter(|v| free.contains(v)).collect()

@@ -24,7 +24,7 @@ pub struct NamedAction {
 }
 
 /// Returns all multi-actions that a formula names, in the order of the text.
-pub fn mentioned(formula: &TypedFormula) -> Vec<NamedAction> {
+pub fn named_actions(formula: &TypedFormula) -> Vec<NamedAction> {
     let mut out = Vec::new();
     state(&formula.formula, true, &mut out);
     out

@@ -120,7 +120,7 @@ pub fn is_finite(data: &DataSpec, sort: SortId) -> bool {
                 if open.contains(&sort) {
                     return false;
                 }
-                let Some(named) = data.signature.sorts.named_of(sort) else { return false };
+                let Some(named) = data.signature.sorts.declared_sort(sort) else { return false };
                 open.push(sort);
                 let finite = !named.constructors.is_empty()
                     && named.constructors.iter().all(|c| {
@@ -365,11 +365,11 @@ impl<'a> DirectEvaluator<'a> {
                 }
                 StateKind::Must(r, g) => {
                     let target = self.state(g, env)?;
-                    complement(self.before(r, complement(target), env)?)
+                    complement(self.pre_image(r, complement(target), env)?)
                 }
                 StateKind::May(r, g) => {
                     let target = self.state(g, env)?;
-                    self.before(r, target, env)?
+                    self.pre_image(r, target, env)?
                 }
                 StateKind::Fix { least, var, params, body } => {
                     let mut start = Vec::new();
@@ -471,7 +471,7 @@ impl<'a> DirectEvaluator<'a> {
     }
 
     /// Returns the states with an `r`-path into the target.
-    fn before(
+    fn pre_image(
         &mut self,
         r: &Regular,
         target: FixedBitSet,
@@ -494,18 +494,18 @@ impl<'a> DirectEvaluator<'a> {
                 Ok(out)
             }
             Regular::Seq(a, b) => {
-                let rest = self.before(b, target, env)?;
-                self.before(a, rest, env)
+                let rest = self.pre_image(b, target, env)?;
+                self.pre_image(a, rest, env)
             }
             Regular::Alt(a, b) => {
-                let mut out = self.before(a, target.clone(), env)?;
-                out.union_with(&self.before(b, target, env)?);
+                let mut out = self.pre_image(a, target.clone(), env)?;
+                out.union_with(&self.pre_image(b, target, env)?);
                 Ok(out)
             }
             Regular::Star(a) => {
                 let mut out = target;
                 loop {
-                    let mut next = self.before(a, out.clone(), env)?;
+                    let mut next = self.pre_image(a, out.clone(), env)?;
                     next.union_with(&out);
                     if next == out {
                         return Ok(out);
@@ -515,8 +515,8 @@ impl<'a> DirectEvaluator<'a> {
             }
             Regular::Plus(a) => {
                 let star = Regular::Star(a.clone());
-                let rest = self.before(&star, target, env)?;
-                self.before(a, rest, env)
+                let rest = self.pre_image(&star, target, env)?;
+                self.pre_image(a, rest, env)
             }
         })
     }

@@ -131,7 +131,7 @@ impl<'a> Scan<'a> {
         Diagnostic::at(Stage::Syntax, span, found).note(format!("expected {expected}"))
     }
     /// Advances to a symbol outside of comments and brackets. Returns the range before it.
-    fn until(&mut self, mark: char) -> Option<std::ops::Range<usize>> {
+    fn advance_to(&mut self, mark: char) -> Option<std::ops::Range<usize>> {
         let (start, mut depth, mut comment) = (self.at, 0usize, false);
         for (i, c) in self.text[start..].char_indices() {
             match c {
@@ -204,7 +204,7 @@ pub fn read_unrolled(
             scan.refuse("an equation `mu X = …;` or `nu X = …;`, or, after these, `init X;`")
         );
     }
-    let part = scan.until(';').ok_or_else(|| scan.refuse("`;` after the initial instance"))?;
+    let part = scan.advance_to(';').ok_or_else(|| scan.refuse("`;` after the initial instance"))?;
     scan.at += 1;
     scan.skip();
     if scan.at < text.len() {
@@ -262,7 +262,7 @@ fn system(
         ));
     }
     if !names.contains(name.kind.as_str()) {
-        return Err(unknown(name, &in_order(&equations)));
+        return Err(unknown_variable_error(name, &in_order(&equations)));
     }
     let start = equations
         .iter()
@@ -320,7 +320,7 @@ fn in_order(equations: &[FixpointEquation]) -> Vec<String> {
     equations.iter().map(|e| e.name.kind.clone()).collect()
 }
 
-fn unknown(name: &ast::Ident, names: &[String]) -> Diagnostic {
+fn unknown_variable_error(name: &ast::Ident, names: &[String]) -> Diagnostic {
     Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` has no equation", name.kind))
         .note(format!("variables: {}", names.join(", ")))
 }
@@ -329,23 +329,23 @@ fn unknown(name: &ast::Ident, names: &[String]) -> Diagnostic {
 fn equation(scan: &mut Scan, least: bool) -> Result<FixpointEquation, Diagnostic> {
     let Some(_) = scan.word() else { return Err(scan.refuse("the variable of the equation")) };
     let from = scan.at;
-    let head = scan.until('=').ok_or_else(|| scan.refuse("`=` and the right-hand side"))?;
+    let head = scan.advance_to('=').ok_or_else(|| scan.refuse("`=` and the right-hand side"))?;
     let (name, params) = parse_head_in(scan.source, scan.text, from..head.end)?;
     scan.at += 1;
-    let body = scan.until(';').ok_or_else(|| scan.refuse("`;` after the right-hand side"))?;
+    let body = scan.advance_to(';').ok_or_else(|| scan.refuse("`;` after the right-hand side"))?;
     let body = parse_formula_in(scan.source, scan.text, body)?;
     scan.at += 1;
     Ok(FixpointEquation { least, name, params, body: positive(&body.formula, true)? })
 }
 
-fn stacked<T>(work: impl FnOnce() -> T) -> T {
+fn grow_stack<T>(work: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(128 << 10, 4 << 20, work)
 }
 
 /// Pushes negations inwards.
 fn positive(formula: &StateFormula, sign: bool) -> Result<PositiveFormula, Diagnostic> {
     use StateFormulaKind as F;
-    stacked(|| {
+    grow_stack(|| {
         let refuse = |what: &str| {
             Err(Diagnostic::at(
                 Stage::Syntax,
@@ -357,7 +357,7 @@ fn positive(formula: &StateFormula, sign: bool) -> Result<PositiveFormula, Diagn
             F::True => PositiveFormula::Const(sign),
             F::False => PositiveFormula::Const(!sign),
             F::Val(data) => {
-                PositiveFormula::Val(if sign { (**data).clone() } else { negated(data) })
+                PositiveFormula::Val(if sign { (**data).clone() } else { negate(data) })
             }
             F::Var(name, args) if sign => PositiveFormula::Call(name.clone(), args.clone()),
             F::Var(name, _) => return Err(refuse_negated(name)),
@@ -390,7 +390,7 @@ fn refuse_negated(name: &ast::Ident) -> Diagnostic {
     )
 }
 
-fn negated(data: &Data) -> Data {
+fn negate(data: &Data) -> Data {
     match &data.kind {
         DataKind::Unary(UnaryOp::Not, inner) => (**inner).clone(),
         _ => Node::new(DataKind::Unary(UnaryOp::Not, Box::new(data.clone())), data.span),
@@ -429,12 +429,12 @@ impl Game<'_> {
     fn action(&self, name: &str, span: Span) -> Process {
         call(Node::new(format!("{}{name}", self.prefix), span), Vec::new(), span)
     }
-    fn then(&self, name: &str, next: Process) -> Process {
+    fn prefix(&self, name: &str, next: Process) -> Process {
         let span = next.span;
         Node::new(ProcessKind::Seq(Box::new(self.action(name, span)), Box::new(next)), span)
     }
     fn end(&self, name: &str, span: Span) -> Process {
-        self.then(name, Node::new(ProcessKind::Delta, span))
+        self.prefix(name, Node::new(ProcessKind::Delta, span))
     }
     /// Returns the state of a formula with this rank.
     fn state(
@@ -461,21 +461,21 @@ impl Game<'_> {
     ) -> Result<Process, Diagnostic> {
         let step = format!("{}_{rank}", if all { "all" } else { "some" });
         let decided = if all { "no" } else { "yes" };
-        stacked(|| {
+        grow_stack(|| {
             Ok(match formula {
                 PositiveFormula::Const(value) if *value == all => {
                     Node::new(ProcessKind::Delta, span)
                 }
                 PositiveFormula::Const(_) => self.end(decided, span),
-                PositiveFormula::Val(data) => guarded(
-                    vec![if all { negated(data) } else { data.clone() }],
+                PositiveFormula::Val(data) => guard(
+                    vec![if all { negate(data) } else { data.clone() }],
                     self.end(decided, data.span),
                 ),
                 PositiveFormula::Call(name, _) if !self.known.contains(name.kind.as_str()) => {
-                    return Err(unknown(name, self.names));
+                    return Err(unknown_variable_error(name, self.names));
                 }
                 PositiveFormula::Call(name, args) => {
-                    self.then(&step, call(name.clone(), args.clone(), name.span))
+                    self.prefix(&step, call(name.clone(), args.clone(), name.span))
                 }
                 PositiveFormula::Quantifier(a, vars, body) if *a == all => Node::new(
                     ProcessKind::Sum(vars.clone(), Box::new(self.steps(body, all, rank, span)?)),
@@ -490,14 +490,14 @@ impl Game<'_> {
                         let steps = self.steps(part, all, rank, span)?;
                         match part {
                             PositiveFormula::Val(data) => {
-                                conditions.push(if all { data.clone() } else { negated(data) });
+                                conditions.push(if all { data.clone() } else { negate(data) });
                                 decides.push(steps);
                             }
                             _ => rest.push(steps),
                         }
                     }
                     let rest =
-                        rest.into_iter().reduce(choice).map(|steps| guarded(conditions, steps));
+                        rest.into_iter().reduce(choice).map(|steps| guard(conditions, steps));
                     let all = decides.into_iter().chain(rest).reduce(choice);
                     all.unwrap_or_else(|| Node::new(ProcessKind::Delta, span))
                 }
@@ -506,7 +506,7 @@ impl Game<'_> {
                 PositiveFormula::Junction(_, parts) => {
                     let condition = |p: &PositiveFormula| match p {
                         PositiveFormula::Val(data) => {
-                            Some(if all { negated(data) } else { data.clone() })
+                            Some(if all { negate(data) } else { data.clone() })
                         }
                         _ => None,
                     };
@@ -516,12 +516,12 @@ impl Game<'_> {
                     let behind = match rest[..] {
                         [] => self.end(decided, span),
                         [one] => self.steps(one, all, rank, span)?,
-                        _ => self.then(&step, self.other(&rest, !all, span)?),
+                        _ => self.prefix(&step, self.other(&rest, !all, span)?),
                     };
-                    guarded(conditions, behind)
+                    guard(conditions, behind)
                 }
                 PositiveFormula::Quantifier(..) => {
-                    self.then(&step, self.other(&[formula], !all, span)?)
+                    self.prefix(&step, self.other(&[formula], !all, span)?)
                 }
             })
         })
@@ -550,7 +550,7 @@ fn choice(a: Process, b: Process) -> Process {
     Node::new(ProcessKind::Choice(Box::new(a), Box::new(b)), span)
 }
 
-fn guarded(conditions: Vec<Data>, process: Process) -> Process {
+fn guard(conditions: Vec<Data>, process: Process) -> Process {
     let and = |a: Data, b: Data| {
         let span = a.span;
         Node::new(DataKind::Binary(BinaryOp::And, Box::new(a), Box::new(b)), span)

@@ -101,7 +101,7 @@ fn of_regular(r: &Regular) -> Vec<VarId> {
 }
 
 /// True if the labels that a regular formula matches determine a variable.
-fn given(r: &Regular, v: VarId) -> bool {
+fn determines(r: &Regular, v: VarId) -> bool {
     fn by(action: &Action, v: VarId) -> bool {
         match action {
             Action::Multi(acts) => {
@@ -130,7 +130,7 @@ fn elements(r: &Regular) -> Vec<&Regular> {
 
 impl Normaliser<'_> {
     /// Normalises a formula under quantifiers.
-    pub(super) fn quantified(
+    pub(super) fn normalise_quantified(
         &mut self,
         mut scope: QuantifierBlock,
         f: &TypedStateFormula,
@@ -140,12 +140,12 @@ impl Normaliser<'_> {
             return self.state(f, positive);
         }
         stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
-            StateKind::Not(g) => self.quantified(scope, g, !positive),
+            StateKind::Not(g) => self.normalise_quantified(scope, g, !positive),
             StateKind::Forall(vars, body) | StateKind::Exists(vars, body)
                 if matches!(f.kind, StateKind::Forall(..)) == (positive == scope.all) =>
             {
                 scope.vars.extend(vars);
-                self.quantified(scope, body, positive)
+                self.normalise_quantified(scope, body, positive)
             }
             StateKind::And(..) | StateKind::Or(..) | StateKind::Implies(..) => {
                 let all = matches!(f.kind, StateKind::And(..)) == positive;
@@ -156,7 +156,7 @@ impl Normaliser<'_> {
                 }
                 let parts: Result<Vec<_>, _> = operands
                     .into_iter()
-                    .map(|(g, positive)| self.quantified(scope.clone(), g, positive))
+                    .map(|(g, positive)| self.normalise_quantified(scope.clone(), g, positive))
                     .collect();
                 Ok(self.junction(all, parts?, f.span))
             }
@@ -211,12 +211,12 @@ impl Normaliser<'_> {
             }
             parts.push(match group[..] {
                 [(g, positive, _)] if self.may_enter(&here, g, positive) => {
-                    self.quantified(here, g, positive)?
+                    self.normalise_quantified(here, g, positive)?
                 }
                 _ => {
                     let nodes: Result<Vec<_>, _> =
                         group.iter().map(|(g, positive, _)| self.state(g, *positive)).collect();
-                    self.bound(here, nodes?, span)
+                    self.quantify(here, nodes?, span)
                 }
             });
         }
@@ -259,13 +259,13 @@ impl Normaliser<'_> {
     ) -> Result<NodeId, Diagnostic> {
         let all = scope.all;
         let Some((first, rest)) = elements.split_first() else {
-            return self.quantified(scope, body, positive);
+            return self.normalise_quantified(scope, body, positive);
         };
         let used: Vec<VarId> =
             of_regular(first).into_iter().filter(|v| scope.vars.contains(v)).collect();
         let here = if used.is_empty() {
             QuantifierBlock { vars: used, tests: Vec::new(), ..scope }
-        } else if used.iter().all(|v| given(first, *v)) {
+        } else if used.iter().all(|v| determines(first, *v)) {
             scope.alone(used)
         } else {
             scope.part(used)
@@ -274,11 +274,16 @@ impl Normaliser<'_> {
             self.past(scope, rest, body, positive, span)
         })?;
         let node = self.modality(first, all, inner, span);
-        Ok(if here.is_empty() { node } else { self.bound(here, vec![node], span) })
+        Ok(if here.is_empty() { node } else { self.quantify(here, vec![node], span) })
     }
 
     /// Creates the quantifiers before their tests and some operands.
-    fn bound(&mut self, scope: QuantifierBlock, mut operands: Vec<NodeId>, span: Span) -> NodeId {
+    fn quantify(
+        &mut self,
+        scope: QuantifierBlock,
+        mut operands: Vec<NodeId>,
+        span: Span,
+    ) -> NodeId {
         let QuantifierBlock { all, vars, tests, span: place } = scope;
         for test in tests {
             let node = self.value(test, span);

@@ -297,7 +297,11 @@ impl Normaliser<'_> {
             StateKind::Forall(vars, body) | StateKind::Exists(vars, body) => {
                 let all = matches!(f.kind, StateKind::Forall(..)) == positive;
                 if self.bound.is_none() {
-                    return self.quantified(QuantifierBlock::new(all, vars, span), body, positive);
+                    return self.normalise_quantified(
+                        QuantifierBlock::new(all, vars, span),
+                        body,
+                        positive,
+                    );
                 }
                 let inner = self.with_bound(vars, |n| n.state(body, positive))?;
                 match self.as_const(inner) {

@@ -175,7 +175,7 @@ mod tests {
     use mu_process::typecheck::check_specification;
     use mu_syntax::parse_specification;
 
-    fn corrected(text: &str) -> Option<String> {
+    fn correction(text: &str) -> Option<String> {
         let model = "act a, b; c: Nat; init a;";
         let model =
             check_specification(&parse_specification(SourceId::FIRST, model).unwrap()).unwrap();
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn parentheses_go_around_the_rest_of_the_group() {
         let same = |text: &str, expected: &str| {
-            assert_eq!(corrected(text).as_deref(), Some(expected), "{text}")
+            assert_eq!(correction(text).as_deref(), Some(expected), "{text}")
         };
         same(
             "[true*] forall n: Nat. val(n < 3) => [c(n)]false",
@@ -227,9 +227,9 @@ mod tests {
             "[a] forall n: Nat. val((n < 3)) => [b . (exists m: Nat. (val(m != n && m < 9 && c(m))))]false",
             "[a] (forall n: Nat. val((n < 3)) => [b . (exists m: Nat. (val(m != n && m < 9) && c(m)))]false)",
         );
-        assert_eq!(corrected("[exists n: Nat. val(n < 3 || c(n))]false"), None);
+        assert_eq!(correction("[exists n: Nat. val(n < 3 || c(n))]false"), None);
         // No parentheses help: there is no correction.
-        assert_eq!(corrected("[c(n)] forall n: Nat. val(n < 3)"), None);
-        assert_eq!(corrected("[a] forall n: Nat. val(n < 3) => [c(n + true)]false"), None);
+        assert_eq!(correction("[c(n)] forall n: Nat. val(n < 3)"), None);
+        assert_eq!(correction("[a] forall n: Nat. val(n < 3) => [c(n + true)]false"), None);
     }
 }

@@ -9,7 +9,7 @@
 //! `mu X. F || <R>X`. Cost: linear in the formula; the target of a regular formula is copied for
 //! each alternative. Invariant: a fixed point occurs below an even number of negations.
 
-use super::typecheck::{Formulas, opened};
+use super::typecheck::{Formulas, formula_checker};
 use super::typed::{Action, Regular};
 use mu_base::ids::{FixId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
@@ -74,7 +74,7 @@ pub fn check_real(
     data: &DataSpec,
     actions: &[ActionDecl],
 ) -> Result<RealFormula, Diagnostic> {
-    let checker = opened(file, data, actions)?;
+    let checker = formula_checker(file, data, actions)?;
     let mut reals = Reals { all: checker, negated: false, fixes: Vec::new() };
     let formula = reals.formula(&file.formula)?;
     Ok(RealFormula { data: reals.all.data.data, actions: reals.all.actions.decls, formula })
@@ -120,13 +120,13 @@ impl Reals {
         })
     }
 
-    fn boxed(&mut self, formula: &ast::StateFormula) -> Result<Box<Real>, Diagnostic> {
+    fn boxed_formula(&mut self, formula: &ast::StateFormula) -> Result<Box<Real>, Diagnostic> {
         self.formula(formula).map(Box::new)
     }
 
     fn negation(&mut self, formula: &ast::StateFormula) -> Result<Box<Real>, Diagnostic> {
         self.negated = !self.negated;
-        let inner = self.boxed(formula);
+        let inner = self.boxed_formula(formula);
         self.negated = !self.negated;
         Ok(real(RealKind::Negate(inner?), formula.span))
     }
@@ -139,17 +139,19 @@ impl Reals {
             StateFormulaKind::Val(e) => RealKind::Val(self.value(e)?),
             StateFormulaKind::Not(f) | StateFormulaKind::Minus(f) => self.negation(f)?.kind,
             StateFormulaKind::Binary(op, f, g) => match op {
-                StateOp::Implies => RealKind::Or(self.negation(f)?, self.boxed(g)?),
-                StateOp::Or => RealKind::Or(self.boxed(f)?, self.boxed(g)?),
-                StateOp::And => RealKind::And(self.boxed(f)?, self.boxed(g)?),
-                StateOp::Add => RealKind::Add(self.boxed(f)?, self.boxed(g)?),
+                StateOp::Implies => RealKind::Or(self.negation(f)?, self.boxed_formula(g)?),
+                StateOp::Or => RealKind::Or(self.boxed_formula(f)?, self.boxed_formula(g)?),
+                StateOp::And => RealKind::And(self.boxed_formula(f)?, self.boxed_formula(g)?),
+                StateOp::Add => RealKind::Add(self.boxed_formula(f)?, self.boxed_formula(g)?),
                 StateOp::Multiply => match (&f.kind, &g.kind) {
-                    (StateFormulaKind::Val(c), _) => {
-                        RealKind::Scale(self.all.data.check(c, Some(basic::REAL))?, self.boxed(g)?)
-                    }
-                    (_, StateFormulaKind::Val(c)) => {
-                        RealKind::Scale(self.all.data.check(c, Some(basic::REAL))?, self.boxed(f)?)
-                    }
+                    (StateFormulaKind::Val(c), _) => RealKind::Scale(
+                        self.all.data.check(c, Some(basic::REAL))?,
+                        self.boxed_formula(g)?,
+                    ),
+                    (_, StateFormulaKind::Val(c)) => RealKind::Scale(
+                        self.all.data.check(c, Some(basic::REAL))?,
+                        self.boxed_formula(f)?,
+                    ),
                     _ => return Err(error(span, "`*` needs a number on one side: `val(c) * F`")),
                 },
             },
@@ -165,18 +167,18 @@ impl Reals {
                     .iter()
                     .zip(&vars)
                     .for_each(|(decl, var)| self.all.data.bind(&decl.name.kind, *var));
-                let body = self.boxed(f)?;
+                let body = self.boxed_formula(f)?;
                 self.all.data.close_scope(mark, "quantifier", span);
                 make(vars, body)
             }
             StateFormulaKind::Must(r, f) => {
                 let regular = self.all.regular(r)?;
-                let body = self.boxed(f)?;
+                let body = self.boxed_formula(f)?;
                 self.steps(&regular, false, body).kind
             }
             StateFormulaKind::May(r, f) => {
                 let regular = self.all.regular(r)?;
-                let body = self.boxed(f)?;
+                let body = self.boxed_formula(f)?;
                 self.steps(&regular, true, body).kind
             }
             StateFormulaKind::Var(name, args) => match self.all.variable(name, args, span)? {
@@ -237,7 +239,7 @@ impl Reals {
         self.fixes.push(self.negated);
         let mark = self.all.data.open_scope();
         decls.iter().zip(&vars).for_each(|(decl, var)| self.all.data.bind(&decl.name.kind, *var));
-        let body = self.boxed(body)?;
+        let body = self.boxed_formula(body)?;
         self.all.data.close_scope(mark, if least { "mu" } else { "nu" }, span);
         self.all.close_fix(name.kind.clone(), span);
         Ok(RealKind::Fix { least, var, params: typed, body })

@@ -30,7 +30,7 @@ pub fn check_formula(
     data: &DataSpec,
     actions: &[ActionDecl],
 ) -> Result<TypedFormula, Diagnostic> {
-    let mut checker = opened(file, data, actions)?;
+    let mut checker = formula_checker(file, data, actions)?;
     let formula = checker.state(&file.formula)?;
     let fix_names = checker.fixes.into_iter().map(|f| f.name).collect();
     Ok(TypedFormula {
@@ -50,7 +50,7 @@ pub fn check_over_labels(
     data: &DataSpec,
     actions: &[ActionDecl],
 ) -> Result<(TypedFormula, Vec<(Span, String)>), Diagnostic> {
-    let mut checker = opened(file, data, actions)?;
+    let mut checker = formula_checker(file, data, actions)?;
     checker.unmatched = Some(Vec::new());
     let formula = checker.state(&file.formula)?;
     let warnings = checker.unmatched.take().unwrap_or_default();
@@ -68,7 +68,7 @@ pub fn check_over_labels(
 }
 
 /// Creates a checker with the declarations of a formula file in addition to the model's.
-pub(crate) fn opened(
+pub(crate) fn formula_checker(
     file: &ast::FormulaFile,
     data: &DataSpec,
     actions: &[ActionDecl],
@@ -129,7 +129,10 @@ impl Formulas {
         })
     }
 
-    fn boxed(&mut self, formula: &ast::StateFormula) -> Result<Box<TypedStateFormula>, Diagnostic> {
+    fn boxed_formula(
+        &mut self,
+        formula: &ast::StateFormula,
+    ) -> Result<Box<TypedStateFormula>, Diagnostic> {
         self.state(formula).map(Box::new)
     }
 
@@ -140,18 +143,21 @@ impl Formulas {
             StateFormulaKind::False => StateKind::False,
             StateFormulaKind::Val(e) => StateKind::Val(self.value(e)?),
             StateFormulaKind::Var(name, args) => self.variable(name, args, span)?,
-            StateFormulaKind::Not(f) => StateKind::Not(self.boxed(f)?),
+            StateFormulaKind::Not(f) => StateKind::Not(self.boxed_formula(f)?),
             StateFormulaKind::Minus(_) => return Err(quantitative("-", span)),
             StateFormulaKind::Binary(op, f, g) => match op {
-                StateOp::Implies => StateKind::Implies(self.boxed(f)?, self.boxed(g)?),
-                StateOp::Or => StateKind::Or(self.boxed(f)?, self.boxed(g)?),
-                StateOp::And => StateKind::And(self.boxed(f)?, self.boxed(g)?),
+                StateOp::Implies => {
+                    StateKind::Implies(self.boxed_formula(f)?, self.boxed_formula(g)?)
+                }
+                StateOp::Or => StateKind::Or(self.boxed_formula(f)?, self.boxed_formula(g)?),
+                StateOp::And => StateKind::And(self.boxed_formula(f)?, self.boxed_formula(g)?),
                 StateOp::Add => return Err(quantitative("+", span)),
                 StateOp::Multiply => return Err(quantitative("*", span)),
             },
             StateFormulaKind::Quantified(quantifier, decls, f) => {
                 let word = quantifier_word(*quantifier, span)?;
-                let (vars, body) = self.below(decls, word, span, |checker| checker.boxed(f))?;
+                let (vars, body) =
+                    self.below(decls, word, span, |checker| checker.boxed_formula(f))?;
                 let forall = *quantifier == Quantifier::Forall;
                 match test(&body, &mut self.data.data.signature) {
                     Some(e) => {
@@ -167,16 +173,16 @@ impl Formulas {
                 }
             }
             StateFormulaKind::Must(r, f) => {
-                StateKind::Must(Box::new(self.regular(r)?), self.boxed(f)?)
+                StateKind::Must(Box::new(self.regular(r)?), self.boxed_formula(f)?)
             }
             StateFormulaKind::May(r, f) => {
-                StateKind::May(Box::new(self.regular(r)?), self.boxed(f)?)
+                StateKind::May(Box::new(self.regular(r)?), self.boxed_formula(f)?)
             }
             StateFormulaKind::Fix { least, name, params, body } => {
                 self.fixed_point(*least, name, params, body, span)?
             }
-            StateFormulaKind::Delay(_) => return Err(timed("delay", span)),
-            StateFormulaKind::Yaled(_) => return Err(timed("yaled", span)),
+            StateFormulaKind::Delay(_) => return Err(timed_error("delay", span)),
+            StateFormulaKind::Yaled(_) => return Err(timed_error("yaled", span)),
         })
     }
 
@@ -184,7 +190,7 @@ impl Formulas {
     fn value(&mut self, data: &ast::Data) -> Result<Expr, Diagnostic> {
         self.data.check(data, Some(basic::BOOL)).map_err(|e| {
             match self.data.check(data, Some(basic::REAL)) {
-                Ok(_) => unsupported(
+                Ok(_) => unsupported_error(
                     data.span,
                     "`val` of a number belongs to quantitative formulas, which are not supported"
                         .into(),
@@ -265,7 +271,7 @@ impl Formulas {
         for (decl, var) in decls.iter().zip(&vars) {
             self.data.bind(&decl.name.kind, *var);
         }
-        let body = self.boxed(body)?;
+        let body = self.boxed_formula(body)?;
         self.data.close_scope(mark, if least { "mu" } else { "nu" }, span);
         self.close_fix(name.kind.clone(), span);
         Ok(StateKind::Fix { least, var, params: typed, body })
@@ -344,7 +350,7 @@ impl Formulas {
                         Action::Exists(vars, body)
                     }
                 }
-                ActionFormulaKind::At(..) => return Err(timed("@", span)),
+                ActionFormulaKind::At(..) => return Err(timed_error("@", span)),
             })
         })
     }
@@ -493,16 +499,19 @@ fn quantifier_word(quantifier: Quantifier, span: Span) -> Result<&'static str, D
     }
 }
 
-fn unsupported(span: Span, message: String) -> Diagnostic {
+fn unsupported_error(span: Span, message: String) -> Diagnostic {
     Diagnostic::at(Stage::Unsupported, span, message)
 }
 
 fn quantitative(what: &str, span: Span) -> Diagnostic {
-    unsupported(span, format!("`{what}` belongs to quantitative formulas, which are not supported"))
+    unsupported_error(
+        span,
+        format!("`{what}` belongs to quantitative formulas, which are not supported"),
+    )
 }
 
-fn timed(what: &str, span: Span) -> Diagnostic {
-    unsupported(span, format!("`{what}` belongs to timed formulas, which are not supported"))
+fn timed_error(what: &str, span: Span) -> Diagnostic {
+    unsupported_error(span, format!("`{what}` belongs to timed formulas, which are not supported"))
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ impl FrontEnd for Cubicle {
                 "the action of transition `tau` is `{action}`, because `tau` is the hidden action"
             ));
         }
-        let loaded = Loaded::inferred(model.clone())?;
+        let loaded = Loaded::with_inferred_labels(model.clone())?;
         Ok(Loaded { buffers: Some(model), parameters, ..loaded })
     }
     fn parameters(

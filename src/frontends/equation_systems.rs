@@ -35,12 +35,12 @@ impl FrontEnd for EquationSystems {
     }
     fn read(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
         let mut parameters = Vec::new();
-        let spec = loading.timed(input, |loading| {
+        let spec = loading.read_timed(input, |loading| {
             let expanded = self.expand(input, loading)?;
             parameters = values(&expanded);
-            typed(&expanded)
+            typed_specification(&expanded)
         })?;
-        Ok(Loaded { parameters, ..Loaded::from(loading.compiled(&spec)?) })
+        Ok(Loaded { parameters, ..Loaded::from(loading.compile_specification(&spec)?) })
     }
     fn expand(
         &self,
@@ -58,7 +58,7 @@ impl FrontEnd for EquationSystems {
         input: &Input<'_>,
         loading: &mut Loading<'_>,
     ) -> Result<ProcSpec, Diagnostic> {
-        typed(&self.expand(input, loading)?)
+        typed_specification(&self.expand(input, loading)?)
     }
     fn lexicon(&self) -> Option<&'static Lexicon> {
         const LEXICON: Lexicon = Lexicon {
@@ -81,7 +81,8 @@ impl FrontEnd for EquationSystems {
         Some(&LEXICON)
     }
     fn check(&self, text: &EditedText<'_>, sources: &mut SourceMap) -> Result<(), Diagnostic> {
-        typed(&mu_syntax::template::expand(&text.name(), text.text, &[], sources)?).map(drop)
+        typed_specification(&mu_syntax::template::expand(&text.name(), text.text, &[], sources)?)
+            .map(drop)
     }
     /// The parameter layer has names of its own, which the naming does not cover.
     fn names(&self, source: SourceId, text: &str) -> Option<Naming> {
@@ -91,7 +92,7 @@ impl FrontEnd for EquationSystems {
     }
 }
 
-fn typed(expanded: &ExpandedText) -> Result<ProcSpec, Diagnostic> {
+fn typed_specification(expanded: &ExpandedText) -> Result<ProcSpec, Diagnostic> {
     check_specification(&equations::read(expanded.source, &expanded.text)?.specification)
 }
 
@@ -101,7 +102,7 @@ fn terms(
     loading: &mut Loading<'_>,
 ) -> Result<mcrl2::OutlinedSystem, Diagnostic> {
     loading.journal.begin_stage("reading terms");
-    mcrl2::read_equations(input.open()?).map_err(|d| input.located(d))
+    mcrl2::read_equations(input.open()?).map_err(|d| input.locate_error(d))
 }
 
 /// Equation system that can be read repeatedly, because its quantifiers may have to be unrolled.

@@ -80,7 +80,7 @@ impl<'a> Input<'a> {
     }
 
     /// Adds the name of the file to an error in its content.
-    pub fn located(&self, error: Diagnostic) -> Diagnostic {
+    pub fn locate_error(&self, error: Diagnostic) -> Diagnostic {
         error.in_file(&self.name())
     }
 

@@ -191,7 +191,7 @@ pub trait FrontEnd: Sync {
 
     /// Checks an edited text and resolves its names. Front ends with texts that include
     /// others implement it.
-    fn edited(&self, text: &EditedText<'_>) -> EditResult {
+    fn check_edit(&self, text: &EditedText<'_>) -> EditResult {
         let mut sources = SourceMap::new();
         let error = self.check(text, &mut sources).err();
         let mut named = SourceMap::new();
@@ -277,11 +277,11 @@ pub fn by_name(path: &Path) -> &'static dyn FrontEnd {
 /// Returns the front end of an input by its name and, if several front ends share the ending, its
 /// content.
 pub fn of(input: &Input<'_>) -> &'static dyn FrontEnd {
-    among(registry(), input)
+    select(registry(), input)
 }
 
 /// Does the same as [`of`], for a list of front ends instead of [`registry`].
-pub fn among(list: &[&'static dyn FrontEnd], input: &Input<'_>) -> &'static dyn FrontEnd {
+pub fn select(list: &[&'static dyn FrontEnd], input: &Input<'_>) -> &'static dyn FrontEnd {
     let mut found = candidates(list, input.path());
     let Some(first) = found.next() else { return &mcrl2::MCRL2 };
     let others: Vec<&'static dyn FrontEnd> = found.collect();

@@ -171,7 +171,7 @@ impl Loaded {
     ///
     /// # Errors
     /// Those of [`InferredLabels::new`].
-    pub fn inferred(model: Arc<dyn Model>) -> Result<Self, Diagnostic> {
+    pub fn with_inferred_labels(model: Arc<dyn Model>) -> Result<Self, Diagnostic> {
         let texts: Vec<String> =
             (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
         let labels = InferredLabels::new(&texts)?;
@@ -180,7 +180,7 @@ impl Loaded {
     }
 
     /// Creates the output for a model with labels that declarations type.
-    pub fn declared(model: Arc<dyn Model>, labels: DeclaredLabels) -> Self {
+    pub fn with_declared_labels(model: Arc<dyn Model>, labels: DeclaredLabels) -> Self {
         let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
         Self::new(model, Arc::new(labels), data, actions, true)
     }
@@ -189,11 +189,11 @@ impl Loaded {
     /// types are inferred.
     ///
     /// # Errors
-    /// As [`Loaded::inferred`].
-    pub fn stored(lts: Arc<Lts>, labels: Option<DeclaredLabels>) -> Result<Self, Diagnostic> {
+    /// As [`Loaded::with_inferred_labels`].
+    pub fn from_lts(lts: Arc<Lts>, labels: Option<DeclaredLabels>) -> Result<Self, Diagnostic> {
         let model = Arc::new(LtsModel::new(lts.clone()));
         let loaded = match labels {
-            Some(labels) => Self::declared(model, labels),
+            Some(labels) => Self::with_declared_labels(model, labels),
             None => {
                 let labels = InferredLabels::new(&lts.table.texts)?;
                 let (data, actions) = (labels.data().clone(), labels.actions().to_vec());

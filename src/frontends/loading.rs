@@ -149,14 +149,14 @@ impl Loading<'_> {
         if !front_end.properties().specification {
             return Err(front_end.no_specification(input));
         }
-        self.timed(input, |loading| front_end.specification(input, loading))
+        self.read_timed(input, |loading| front_end.specification(input, loading))
     }
 
     /// Runs the reader of a specification as a stage, and reports the warnings of its result.
     ///
     /// # Errors
     /// Those of the reader.
-    pub fn timed(
+    pub fn read_timed(
         &mut self,
         input: &Input<'_>,
         read: impl FnOnce(&mut Self) -> Result<ProcSpec, Diagnostic>,
@@ -177,7 +177,7 @@ impl Loading<'_> {
     ///
     /// # Errors
     /// As [`fn@linearise`] and [`compile`].
-    pub fn compiled(&self, spec: &ProcSpec) -> Result<Compiled, Diagnostic> {
+    pub fn compile_specification(&self, spec: &ProcSpec) -> Result<Compiled, Diagnostic> {
         let process = linearise(spec, &linearise::LineariserOptions::default(), self.journal)?;
         compile(process, &self.options.confluence, self.budget, self.journal)
     }

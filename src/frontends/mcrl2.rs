@@ -4,7 +4,7 @@
 //! Files with any other name than those of the registry are specifications too.
 
 use crate::loading::values;
-use crate::relabelling::relabelled;
+use crate::relabelling::relabel_specification;
 use crate::{FrontEnd, Input, Loaded, Loading, Properties};
 use mu_base::{Diagnostic, SourceMap, Stage};
 use mu_lts::mcrl2;
@@ -51,14 +51,14 @@ impl FrontEnd for Mcrl2 {
         loading: &mut Loading<'_>,
     ) -> Result<Option<ast::Specification>, Diagnostic> {
         let expanded = self.expand(input, loading)?;
-        parsed(&expanded, loading).map(Some)
+        parse_expanded(&expanded, loading).map(Some)
     }
     fn specification(
         &self,
         input: &Input<'_>,
         loading: &mut Loading<'_>,
     ) -> Result<ProcSpec, Diagnostic> {
-        typed(self, input, loading).map(|(spec, _)| spec)
+        typed_specification(self, input, loading).map(|(spec, _)| spec)
     }
     fn format(&self, text: &str, width: usize) -> Result<Option<String>, Diagnostic> {
         let formatted = format::format(text, format::FormatOptions { width });
@@ -95,7 +95,7 @@ impl FrontEnd for LinearProcesses {
             return MCRL2.expand(input, loading);
         }
         loading.journal.begin_stage("reading terms");
-        let text = mcrl2::read_process(input.open()?).map_err(|d| input.located(d))?;
+        let text = mcrl2::read_process(input.open()?).map_err(|d| input.locate_error(d))?;
         loading.expand_text(&as_mcrl2(input), &text)
     }
     fn specification(
@@ -103,7 +103,7 @@ impl FrontEnd for LinearProcesses {
         input: &Input<'_>,
         loading: &mut Loading<'_>,
     ) -> Result<ProcSpec, Diagnostic> {
-        typed(self, input, loading).map(|(spec, _)| spec)
+        typed_specification(self, input, loading).map(|(spec, _)| spec)
     }
 }
 
@@ -119,24 +119,24 @@ fn read(
     loading: &mut Loading<'_>,
 ) -> Result<Loaded, Diagnostic> {
     let mut parameters = Vec::new();
-    let spec = loading.timed(input, |loading| {
-        let (spec, values) = typed(front_end, input, loading)?;
+    let spec = loading.read_timed(input, |loading| {
+        let (spec, values) = typed_specification(front_end, input, loading)?;
         parameters = values;
         Ok(spec)
     })?;
-    Ok(Loaded { parameters, ..Loaded::from(loading.compiled(&spec)?) })
+    Ok(Loaded { parameters, ..Loaded::from(loading.compile_specification(&spec)?) })
 }
 
 /// Returns the typed specification of a file, and its parameters with their values.
-fn typed(
+fn typed_specification(
     front_end: &dyn FrontEnd,
     input: &Input<'_>,
     loading: &mut Loading<'_>,
 ) -> Result<(ProcSpec, Vec<(String, String)>), Diagnostic> {
     let expanded = front_end.expand(input, loading)?;
-    let spec = check_specification(&parsed(&expanded, loading)?)
+    let spec = check_specification(&parse_expanded(&expanded, loading)?)
         .map_err(|error| with_parameter(error, loading.sources))?;
-    Ok((relabelled(spec, &loading.options.relabel)?, values(&expanded)))
+    Ok((relabel_specification(spec, &loading.options.relabel)?, values(&expanded)))
 }
 
 /// Explains an undeclared name that is a parameter of its file: the value of a parameter is
@@ -161,7 +161,7 @@ pub fn with_parameter(error: Diagnostic, sources: &SourceMap) -> Diagnostic {
 ///
 /// # Errors
 /// A syntax error; a parameter has the value `any`.
-pub fn parsed(
+pub fn parse_expanded(
     expanded: &ExpandedText,
     loading: &Loading<'_>,
 ) -> Result<ast::Specification, Diagnostic> {

@@ -54,7 +54,7 @@ impl FrontEnd for Murphi {
             model.program().code.len(),
             start.elapsed().as_secs_f64()
         ));
-        for (name, new) in model.renamed() {
+        for (name, new) in model.renamed_words() {
             loading.journal.warn(&match name.as_str() {
                 "true" | "false" => {
                     format!("`{name}` in a union has the name `{new}` in labels and formulas")
@@ -73,12 +73,12 @@ impl FrontEnd for Murphi {
             start: model.start_action().map(str::to_string),
             subsets: model.subsets(),
         };
-        let loaded = match declared(&model) {
-            Ok(labels) => Loaded::declared(model, labels),
+        let loaded = match declared_labels(&model) {
+            Ok(labels) => Loaded::with_declared_labels(model, labels),
             // Names of the model that are words of specifications.
             Err(why) => {
                 loading.journal.log(&format!("labels without declared types: {}", why.message));
-                Loaded::inferred(model)?
+                Loaded::with_inferred_labels(model)?
             }
         };
         let failure = Some(mu_murphi::model::ERROR.to_string());
@@ -176,7 +176,9 @@ fn with_types(
 fn text(input: &Input<'_>) -> Result<String, Diagnostic> {
     let mut bytes = Vec::new();
     let read = input.open()?.read_to_end(&mut bytes);
-    read.map_err(|e| input.located(Diagnostic::new(Stage::File, format!("cannot be read: {e}"))))?;
+    read.map_err(|e| {
+        input.locate_error(Diagnostic::new(Stage::File, format!("cannot be read: {e}")))
+    })?;
     Ok(match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => error.as_bytes().iter().map(|b| char::from(*b)).collect(),
@@ -233,7 +235,7 @@ pub fn translation(
         mu_murphi::read(source, &text, &settings)
     };
     let (model, other) = (sized(2)?, sized(3)?);
-    let node = mu_murphi::parametric::sized(name, (source, &text), (&model, &other))?;
+    let node = mu_murphi::parametric::scalarset_of_size(name, (source, &text), (&model, &other))?;
     Ok((mu_murphi::parametric::translate(&model, node)?, node))
 }
 
@@ -263,7 +265,7 @@ fn source(
 }
 
 /// Types the labels of a model by the declarations of its types and rules.
-fn declared(model: &ProtocolModel) -> Result<DeclaredLabels, Diagnostic> {
+fn declared_labels(model: &ProtocolModel) -> Result<DeclaredLabels, Diagnostic> {
     let text = format!("{}init delta;\n", model.declarations());
     let tree = mu_syntax::parse_specification(SourceId::default(), &text)?;
     let spec = check_specification(&tree)?;

@@ -58,14 +58,14 @@ impl FrontEnd for X86Programs {
         input: &Input<'_>,
         loading: &mut Loading<'_>,
     ) -> Result<ExpandedText, Diagnostic> {
-        Ok(expanded(&machine(input, loading)?, input, loading))
+        Ok(translate_machine(&machine(input, loading)?, input, loading))
     }
     fn specification(
         &self,
         input: &Input<'_>,
         loading: &mut Loading<'_>,
     ) -> Result<ProcSpec, Diagnostic> {
-        typed(&self.expand(input, loading)?)
+        typed_specification(&self.expand(input, loading)?)
     }
     fn lexicon(&self) -> Option<&'static Lexicon> {
         const LEXICON: Lexicon = Lexicon {
@@ -128,14 +128,14 @@ impl FrontEnd for LitmusTests {
         input: &Input<'_>,
         loading: &mut Loading<'_>,
     ) -> Result<ExpandedText, Diagnostic> {
-        Ok(expanded(&machine(input, loading)?, input, loading))
+        Ok(translate_machine(&machine(input, loading)?, input, loading))
     }
     fn specification(
         &self,
         input: &Input<'_>,
         loading: &mut Loading<'_>,
     ) -> Result<ProcSpec, Diagnostic> {
-        typed(&self.expand(input, loading)?)
+        typed_specification(&self.expand(input, loading)?)
     }
     fn lexicon(&self) -> Option<&'static Lexicon> {
         const LEXICON: Lexicon = Lexicon {
@@ -236,13 +236,17 @@ fn machine(input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Machine, Diag
 }
 
 /// Translates a machine to mCRL2.
-fn expanded(machine: &Machine, input: &Input<'_>, loading: &mut Loading<'_>) -> ExpandedText {
+fn translate_machine(
+    machine: &Machine,
+    input: &Input<'_>,
+    loading: &mut Loading<'_>,
+) -> ExpandedText {
     let text = mcrl2(machine);
     let source = loading.sources.add(as_mcrl2(input), text.clone());
     ExpandedText { source, text, params: Vec::new(), constants: Vec::new() }
 }
 
-fn typed(expanded: &ExpandedText) -> Result<ProcSpec, Diagnostic> {
+fn typed_specification(expanded: &ExpandedText) -> Result<ProcSpec, Diagnostic> {
     check_specification(&mu_syntax::parse_specification(expanded.source, &expanded.text)?)
 }
 
@@ -250,9 +254,9 @@ fn typed(expanded: &ExpandedText) -> Result<ProcSpec, Diagnostic> {
 /// its behaviour.
 fn read_model(input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
     let mut read = None;
-    let spec = loading.timed(input, |loading| {
+    let spec = loading.read_timed(input, |loading| {
         let machine = read.insert(machine(input, loading)?);
-        typed(&expanded(machine, input, loading))
+        typed_specification(&translate_machine(machine, input, loading))
     })?;
     let machine = read.expect("a specification was read from a machine");
     let mut cut = false;
@@ -260,7 +264,8 @@ fn read_model(input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Di
         loading.journal.begin_stage("searching for full store buffers");
         cut = mu_safety::buffers::are_full(&machine, loading.budget)?;
     }
-    let compiled =
-        loading.compiled(&spec)?.with_terminal_conditions(termination_conditions(&machine));
+    let compiled = loading
+        .compile_specification(&spec)?
+        .with_terminal_conditions(termination_conditions(&machine));
     Ok(Loaded { buffers: Some(Arc::new(cut)), ..Loaded::from(compiled) })
 }

@@ -115,7 +115,7 @@ impl FrontEnd for MemoryModels {
         };
         Some(&LEXICON)
     }
-    fn edited(&self, text: &EditedText<'_>) -> EditResult {
+    fn check_edit(&self, text: &EditedText<'_>) -> EditResult {
         let mut sources = SourceMap::new();
         let sibling = |name: &str| (text.sibling)(name).or_else(|| mu_axioms::models::file(name));
         if let Some(error) = kernel_model(&mut sources, text, &sibling) {

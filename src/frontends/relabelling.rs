@@ -17,7 +17,7 @@ use mu_process::spec::{Proc, ProcKind, ProcSpec};
 ///
 /// # Errors
 /// A name that is no action; an action with arguments.
-pub(crate) fn relabelled(
+pub(crate) fn relabel_specification(
     mut spec: ProcSpec,
     Relabel { rename, hide }: &Relabel,
 ) -> Result<ProcSpec, Diagnostic> {

@@ -370,7 +370,7 @@ impl Rewriting<'_> {
                 }
                 StateFormulaKind::Quantified(quantifier, variables, a) => {
                     let body = self.state(a, positive, boxed);
-                    let body = Box::new(self.bounded(*quantifier, variables, body));
+                    let body = Box::new(self.add_bounds(*quantifier, variables, body));
                     StateFormulaKind::Quantified(*quantifier, variables.clone(), body)
                 }
                 StateFormulaKind::Must(r, a) => {
@@ -391,7 +391,7 @@ impl Rewriting<'_> {
         })
     }
     /// Adds the bounds of quantified variables: no other value counts.
-    fn bounded(
+    fn add_bounds(
         &self,
         quantifier: Quantifier,
         variables: &[VarDecl],

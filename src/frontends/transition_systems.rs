@@ -62,7 +62,7 @@ impl FrontEnd for TransitionSystems {
             lts = with_texts(lts, &texts);
             labels = declared_labels(input, loading, &lts.table.texts, declarations)?;
         }
-        Loaded::stored(Arc::new(lts), labels)
+        Loaded::from_lts(Arc::new(lts), labels)
     }
 }
 
@@ -100,7 +100,7 @@ fn system(input: &Input<'_>) -> Result<(Lts, Declarations), Diagnostic> {
     let file = input.open()?;
     // A file without a registered ending was given this front end by a caller.
     let format = formats::of(input.path()).unwrap_or(formats::formats()[0]);
-    format.read(file).map_err(|d| input.located(d))
+    format.read(file).map_err(|d| input.locate_error(d))
 }
 
 /// Declares the new names of renamed actions.

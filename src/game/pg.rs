@@ -67,8 +67,9 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
         }
         let mut name = "";
         if scan.take("\"") {
-            name =
-                scan.until('"').ok_or_else(|| scan.error(place, "the name has no closing '\"'"))?;
+            name = scan
+                .take_until('"')
+                .ok_or_else(|| scan.error(place, "the name has no closing '\"'"))?;
         }
         scan.expect(";")?;
         rows.push(GameRow { place, id, priority, owner, from, name });

@@ -80,7 +80,7 @@ impl<'a> Scanner<'a> {
     }
     /// Consumes the text up to a closing symbol, and the symbol. `None`, and nothing is consumed,
     /// if the symbol does not occur.
-    pub fn until(&mut self, mark: char) -> Option<&'a str> {
+    pub fn take_until(&mut self, mark: char) -> Option<&'a str> {
         let rest = &self.text[self.at..];
         let len = rest.find(mark)?;
         self.at += len + mark.len_utf8();

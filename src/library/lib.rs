@@ -242,11 +242,11 @@ impl Run {
     /// Creates options without limits: all processors, symmetry reduction, the explicit engine. The
     /// clock of a time limit starts here.
     pub fn new() -> Self {
-        Self::limited(Limits::default())
+        Self::with_limits(Limits::default())
     }
 
     /// Creates options with limits.
-    pub fn limited(limits: Limits) -> Self {
+    pub fn with_limits(limits: Limits) -> Self {
         Self {
             threads: None,
             engine: mu_engines::engines()[0],
@@ -294,7 +294,7 @@ impl Run {
 
     /// Sets a progress callback. The search thread calls it; it should return quickly.
     #[must_use]
-    pub fn watched(self, watcher: impl Fn(&Snapshot) + Send + Sync + 'static) -> Self {
+    pub fn with_watcher(self, watcher: impl Fn(&Snapshot) + Send + Sync + 'static) -> Self {
         Self { watcher: Some(Arc::new(watcher)), ..self }
     }
 
@@ -461,7 +461,7 @@ impl Model {
     }
 
     fn expect(&self, run: &Run, capabilities: &[Capability]) -> Result<(), Error> {
-        match run.engine.unsupported(capabilities) {
+        match run.engine.unsupported_capability(capabilities) {
             Some(wish) => Err(Error::plain(
                 Stage::Unsupported,
                 format!("the engine `{}` has no {}", run.engine.name(), wish.words()),

@@ -189,7 +189,7 @@ impl TraceCheck {
     ) -> Result<CheckedLog, Diagnostic> {
         let failed =
             |e: std::io::Error| Diagnostic::new(Stage::File, format!("cannot read `{name}`: {e}"));
-        let (start, bytes) = with_start(mu_lts::aut::decompressed(bytes).map_err(failed)?);
+        let (start, bytes) = with_start(mu_lts::aut::decompress(bytes).map_err(failed)?);
         let reader = self.reader(name, &start)?;
         let mut log = Limited::new(bytes, run.budget.clone());
         let stopped = log.stop();
@@ -266,7 +266,7 @@ impl Sink for Judge<'_> {
         }
         Ok(true)
     }
-    fn skipped(&mut self, error: Diagnostic) {
+    fn report_skipped(&mut self, error: Diagnostic) {
         if self.stopped.borrow().is_none() {
             self.log.skipped.push(error.render(&SourceMap::new()).trim_end().to_string());
         }
@@ -275,7 +275,7 @@ impl Sink for Judge<'_> {
 
 /// Returns a conflict with the texts of its operations.
 fn conflict_of(trace: &Trace, conflict: &Conflict) -> TraceConflict {
-    let simplified = conflict.simplified(trace);
+    let simplified = conflict.simplify(trace);
     let all = &conflict.operations;
     let at = |i: u32| all.binary_search(&i).expect("each operation of an edge is listed");
     let operation = |i: &u32| LoggedOperation {

@@ -40,7 +40,7 @@ impl<'m> Walk<'m> {
     }
 
     /// Returns the enabled steps of the current state.
-    pub fn enabled(&self) -> Vec<Enabled> {
+    pub fn enabled_steps(&self) -> Vec<Enabled> {
         let (model, here) = (&*self.model.loaded.model, self.walk.state());
         let changed = |after: &[u32]| {
             let slots =
@@ -59,14 +59,15 @@ impl<'m> Walk<'m> {
     }
 
     /// Returns the labels of the path so far.
-    pub fn taken(&self) -> Vec<String> {
+    pub fn labels_taken(&self) -> Vec<String> {
         self.walk.path()[..self.walk.position()]
             .iter()
             .map(|m| self.model.loaded.model.label_text(m.label))
             .collect()
     }
 
-    /// Takes a step by its index in [`Walk::enabled`]. Returns false if there is no such step.
+    /// Takes a step by its index in [`Walk::enabled_steps`]. Returns false if there is no such
+    /// step.
     ///
     /// # Errors
     /// A value cannot be evaluated.

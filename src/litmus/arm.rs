@@ -5,7 +5,7 @@
 //! Z are one register, C and V one each: `ANDS` leaves V as it is, and C too if its second operand
 //! is not shifted. Instructions under a condition other than branches are rejected.
 
-use crate::asm::{Assembler, JumpTarget, symbolic, unknown};
+use crate::asm::{Assembler, JumpTarget, symbolic, unknown_mnemonic};
 use crate::code::{Arch, Binary, Op, Register, RegisterExpr, Unary, low};
 use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Stage, narrow};
@@ -124,7 +124,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
     if memory(a, cursor, &name)? || control(a, cursor, &name)? || computation(a, cursor, &name)? {
         return Ok(());
     }
-    Err(unknown(token.span, token.text, ARCH))
+    Err(unknown_mnemonic(token.span, token.text, ARCH))
 }
 
 /// Lowers accesses of memory. Returns false if the name is of another instruction.
@@ -200,7 +200,7 @@ fn control(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result
             if tag == 0 {
                 return Err(Diagnostic::at(
                     Stage::Unsupported,
-                    cursor.before().span,
+                    cursor.previous().span,
                     format!("the barrier `{name} {kind}` is not supported"),
                 )
                 .note("supported: DMB, DMB ISH, DMB ST, DSB, DSB ST"));

@@ -128,9 +128,9 @@ impl Assembler {
             Arch::Power => crate::power::instruction(self, cursor)?,
             Arch::Arm => crate::arm::instruction(self, cursor)?,
             // Tests of x86 and C have separate parsers.
-            arch => return Err(unknown(start, cursor.peek().text, arch)),
+            arch => return Err(unknown_mnemonic(start, cursor.peek().text, arch)),
         }
-        let end = cursor.before().span.end;
+        let end = cursor.previous().span.end;
         let written = text
             .get(start.start as usize..end as usize)
             .unwrap_or("")
@@ -185,7 +185,7 @@ pub fn symbolic(
 }
 
 /// Builds the error for an unknown mnemonic.
-pub fn unknown(span: Span, text: &str, arch: Arch) -> Diagnostic {
+pub fn unknown_mnemonic(span: Span, text: &str, arch: Arch) -> Diagnostic {
     let known = match arch {
         Arch::RiscV => crate::riscv::SUPPORTED,
         Arch::AArch64 => crate::aarch64::SUPPORTED,

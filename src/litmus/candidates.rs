@@ -14,11 +14,11 @@
 //! Cost: exponential in the number of reads and of unordered writes, as the problem is; sharing and
 //! pruning make it small for typical tests.
 
-use crate::circles::Circles;
+use crate::circles::ValueCycles;
 use crate::code::Arch;
 use crate::condition::ObservedPlace;
 use crate::file::LitmusTest;
-use crate::inside::Others;
+use crate::inside::InternalEventSet;
 use crate::judge::Judge;
 use crate::layout::MemoryCell;
 use crate::paths::{EventShape, PathShape, PathValues, Runs};
@@ -228,7 +228,7 @@ struct Read {
 }
 
 /// A combination of shapes.
-struct Joint {
+struct ShapeCombination {
     skeleton: Skeleton,
     instructions: Vec<Option<(u32, u32)>>,
     /// Thread and index of each event; the cell of an initial write.
@@ -246,7 +246,7 @@ struct Joint {
     /// variable.
     strayed: Option<(u32, u32)>,
     /// Dependencies between values, if they may form circles.
-    circles: Option<Circles>,
+    circles: Option<ValueCycles>,
     /// The first event of each thread.
     first: Vec<usize>,
 }
@@ -355,8 +355,8 @@ impl<'a> CandidateSearch<'a, '_> {
         }
         let mut joint = self.joint(&chosen.iter().map(|c| c.1).collect::<Vec<_>>(), strayed)?;
         let shapes: Vec<(&PathShape, &[PathValues])> = chosen.iter().map(|c| (c.1, c.2)).collect();
-        joint.circles = Circles::of(&shapes, &joint.first, joint.skeleton.len());
-        let mut run = session.on(&joint.skeleton)?;
+        joint.circles = ValueCycles::of(&shapes, &joint.first, joint.skeleton.len());
+        let mut run = session.start(&joint.skeleton)?;
         if !run.holds() {
             return Ok(());
         }
@@ -383,7 +383,11 @@ impl<'a> CandidateSearch<'a, '_> {
         Ok(())
     }
     /// Builds the skeleton of a combination of shapes, with derived data.
-    fn joint(&self, shapes: &[&PathShape], strayed: Option<(u32, u32)>) -> Result<Joint, EarlyEnd> {
+    fn joint(
+        &self,
+        shapes: &[&PathShape],
+        strayed: Option<(u32, u32)>,
+    ) -> Result<ShapeCombination, EarlyEnd> {
         let cells = self.test.layout.cells();
         let mut touched = vec![false; cells.len()];
         shapes
@@ -421,7 +425,7 @@ impl<'a> CandidateSearch<'a, '_> {
                 origin.push(Ok((t, i)));
             }
         }
-        let mut others = Others::new(events.len());
+        let mut others = InternalEventSet::new(events.len());
         if self.judge.inside {
             for (t, shape) in shapes.iter().enumerate() {
                 let t = narrow::index(t);
@@ -505,7 +509,7 @@ impl<'a> CandidateSearch<'a, '_> {
             .collect();
         let by_cell = by_cell(cells.len(), &writes, events);
         let several = by_cell.iter().filter(|c| c.len() > 1).cloned().collect();
-        Ok(Joint {
+        Ok(ShapeCombination {
             skeleton,
             instructions,
             origin,
@@ -527,13 +531,13 @@ impl<'a> CandidateSearch<'a, '_> {
             _ => None,
         };
         // The relations that the model reads, each with the events that are the source of an event.
-        type From = fn(&EventShape) -> crate::paths::Events;
+        type SourceEvents = fn(&EventShape) -> crate::paths::Events;
         if let Some(order) = own("iico_order").filter(|id| model.reads_relation(*id)) {
             for &(a, b) in &shape.order {
                 skeleton.relate(order, first + a as usize, first + b as usize);
             }
         }
-        let all: [(Option<RelationId>, From); 8] = [
+        let all: [(Option<RelationId>, SourceEvents); 8] = [
             (Some(RelationId::ADDR), |e| e.address),
             (Some(RelationId::DATA), |e| e.data),
             (Some(RelationId::CTRL), |e| e.control),
@@ -543,7 +547,7 @@ impl<'a> CandidateSearch<'a, '_> {
             (own("amo-data"), |e| e.within[0]),
             (own("amo-ctrl"), |e| e.within[1]),
         ];
-        let dependencies: Vec<(RelationId, From)> = all
+        let dependencies: Vec<(RelationId, SourceEvents)> = all
             .into_iter()
             .filter_map(|(id, from)| id.filter(|id| model.reads_relation(*id)).map(|id| (id, from)))
             .collect();
@@ -635,13 +639,13 @@ impl<'a> CandidateSearch<'a, '_> {
         self.visit.is_some()
             || question.counts(outcome)
                 && (self.pass == Pass::All
-                    || question.decided_by(outcome) == (self.pass == Pass::Deciding))
+                    || question.is_decided_by(outcome) == (self.pass == Pass::Deciding))
                 && !self.is_known(outcome)
     }
     /// Enumerates the choices of `rf` and `co` for a combination of values.
     fn values(
         &mut self,
-        joint: &Joint,
+        joint: &ShapeCombination,
         run: &mut ModelRun<'_, '_>,
         choice: &mut PartialCandidate,
         traces: &[&PathValues],
@@ -673,7 +677,7 @@ impl<'a> CandidateSearch<'a, '_> {
     /// Chooses the source of a read.
     fn choose_reads(
         &mut self,
-        joint: &Joint,
+        joint: &ShapeCombination,
         run: &mut ModelRun<'_, '_>,
         choice: &mut PartialCandidate,
         k: usize,
@@ -727,7 +731,7 @@ impl<'a> CandidateSearch<'a, '_> {
     /// Chooses the order of the writes to a cell.
     fn choose_order(
         &mut self,
-        joint: &Joint,
+        joint: &ShapeCombination,
         run: &mut ModelRun<'_, '_>,
         choice: &mut PartialCandidate,
         cell: usize,
@@ -741,7 +745,7 @@ impl<'a> CandidateSearch<'a, '_> {
     #[expect(clippy::too_many_arguments, reason = "the state of a recursion")]
     fn extend(
         &mut self,
-        joint: &Joint,
+        joint: &ShapeCombination,
         run: &mut ModelRun<'_, '_>,
         choice: &mut PartialCandidate,
         cell: usize,
@@ -784,7 +788,7 @@ impl<'a> CandidateSearch<'a, '_> {
     /// Judges a complete choice.
     fn judge(
         &mut self,
-        joint: &Joint,
+        joint: &ShapeCombination,
         run: &mut ModelRun<'_, '_>,
         choice: &mut PartialCandidate,
     ) -> Result<(), EarlyEnd> {
@@ -840,7 +844,11 @@ impl<'a> CandidateSearch<'a, '_> {
         Ok(())
     }
     /// Adds the observed values of memory to the outcome.
-    fn observe(&self, joint: &Joint, choice: &mut PartialCandidate) -> Result<(), Diagnostic> {
+    fn observe(
+        &self,
+        joint: &ShapeCombination,
+        choice: &mut PartialCandidate,
+    ) -> Result<(), Diagnostic> {
         let layout = &self.test.layout;
         for (k, o) in self.test.question.observed.iter().enumerate() {
             let ObservedPlace::Memory(v, offset) = o.place else { continue };

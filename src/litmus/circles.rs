@@ -17,14 +17,14 @@ use crate::paths::{EventShape, PathShape, PathValues};
 
 /// The computed values of a combination of shapes.
 #[derive(Debug)]
-pub struct Circles {
+pub struct ValueCycles {
     /// For each event of the combination, the reads on which its written value depends; true for
     /// those of which it is a copy.
     from: Vec<Vec<(usize, bool)>>,
 }
 
 /// Returns the reads of its thread that the value of a write may depend on.
-fn computed_from(e: &EventShape, own: usize) -> impl Iterator<Item = usize> + '_ {
+fn possible_sources(e: &EventShape, own: usize) -> impl Iterator<Item = usize> + '_ {
     let bits = e.data & !e.idle | e.within[0];
     (0..u128::BITS as usize).filter(move |&i| bits >> i & 1 == 1 || i == own && e.own)
 }
@@ -34,7 +34,7 @@ fn possible(shapes: &[&PathShape]) -> bool {
     let mut edges: Vec<(u32, u32)> = Vec::new();
     for shape in shapes {
         for (j, e) in shape.events.iter().enumerate().filter(|(_, e)| e.kind.writes()) {
-            for i in computed_from(e, j) {
+            for i in possible_sources(e, j) {
                 let cell = shape.events.get(i).and_then(|e| e.cell);
                 edges.extend(cell.zip(e.cell).filter(|edge| !edges.contains(edge)));
             }
@@ -56,14 +56,14 @@ fn is_copy(event: &EventShape, traces: &[PathValues], write: usize, read: usize)
     event.copies && traces.iter().all(|t| t.reads[read] == t.writes[write])
 }
 
-impl Circles {
+impl ValueCycles {
     /// Computes the dependencies of a combination; `None` if no circle is possible. `first` is the
     /// number of the first event of each thread, `events` that of all events.
     pub fn of(
         shapes: &[(&PathShape, &[PathValues])],
         first: &[usize],
         events: usize,
-    ) -> Option<Circles> {
+    ) -> Option<ValueCycles> {
         let alone: Vec<&PathShape> = shapes.iter().map(|s| s.0).collect();
         if !possible(&alone) {
             return None;
@@ -71,12 +71,12 @@ impl Circles {
         let mut from = vec![Vec::new(); events];
         for ((shape, traces), first) in shapes.iter().zip(first) {
             for (j, e) in shape.events.iter().enumerate().filter(|(_, e)| e.kind.writes()) {
-                for i in computed_from(e, j) {
+                for i in possible_sources(e, j) {
                     from[first + j].push((first + i, is_copy(e, traces, j, i)));
                 }
             }
         }
-        from.iter().any(|f| !f.is_empty()).then_some(Circles { from })
+        from.iter().any(|f| !f.is_empty()).then_some(ValueCycles { from })
     }
     /// True if a circle with a computation determines a value. `source` returns the write that a
     /// read takes its value from.

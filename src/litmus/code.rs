@@ -323,7 +323,7 @@ pub fn low(value: u64, bits: u32) -> u64 {
 }
 
 /// Returns the lowest `bits` bits of a value as a signed number.
-pub fn signed(value: u64, bits: u32) -> i64 {
+pub fn to_signed(value: u64, bits: u32) -> i64 {
     if bits >= 64 { value as i64 } else { ((value << (64 - bits)) as i64) >> (64 - bits) }
 }
 
@@ -333,8 +333,8 @@ pub(crate) fn apply(op: Unary, a: u64) -> u64 {
         Unary::Neg => a.wrapping_neg(),
         Unary::IsZero => u64::from(a == 0),
         Unary::Zero(bits) => low(a, u32::from(bits)),
-        Unary::Sign(bits) => signed(a, u32::from(bits)) as u64,
-        Unary::Abs(bits) => signed(a, u32::from(bits)).unsigned_abs(),
+        Unary::Sign(bits) => to_signed(a, u32::from(bits)) as u64,
+        Unary::Abs(bits) => to_signed(a, u32::from(bits)).unsigned_abs(),
         Unary::ReverseBytes(bits) => reverse_bytes(a, u32::from(bits)),
         Unary::ReverseBits(bits) => a.reverse_bits() >> (64 - u32::from(bits)),
         Unary::LeadingZeros(bits) => {

@@ -41,7 +41,7 @@ impl question::Observed for Observed {
         if self.shown.signed { i128::from(converted as i64) } else { i128::from(converted) }
     }
     /// Two registers are compared in full, independent of their types.
-    fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
+    fn values_agree(&self, value: u64, other: &Self, of_other: u64) -> bool {
         match (self.place, other.place) {
             (ObservedPlace::Register(..), ObservedPlace::Register(..)) => value == of_other,
             _ => self.number(value) == other.number(of_other),
@@ -96,9 +96,12 @@ impl NameResolver for KnownNames<'_> {
             && matches!(sign.text, "=" | "!=")
             && brace.text == "{"
             && self.layout.find(name.text).is_some();
-        if is_array { self.listed(cursor).map(Some) } else { Ok(None) }
+        if is_array { self.listed_locations(cursor).map(Some) } else { Ok(None) }
     }
-    fn listed(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Vec<Observed>, Diagnostic> {
+    fn listed_locations(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+    ) -> Result<Vec<Observed>, Diagnostic> {
         let bracketed = cursor.is("[") || cursor.is("*");
         let name = cursor.ahead(usize::from(bracketed));
         if name.kind == TokenKind::Name && thread_of(cursor).is_none() {

@@ -2,10 +2,10 @@
 //! control between them and the accesses of memory.
 //!
 //! Models that compute dependencies themselves (`catdep`) read these events. Input: the operations
-//! of a path, in order. Output: an [`Inside`] for its shape. An instruction reads a register once
-//! for each use (address, data, other), and each write of a register is an event. Registers that
-//! only exist during an instruction (their names begin with a dot) have no events: their sources
-//! are passed on.
+//! of a path, in order. Output: an [`InternalEvents`] for its shape. An instruction reads a
+//! register once for each use (address, data, other), and each write of a register is an event.
+//! Registers that only exist during an instruction (their names begin with a dot) have no events:
+//! their sources are passed on.
 //!
 //! The edges are those of the herd tools (`AArch64Sem.ml`, `event.ml`): the reads of registers flow
 //! to the access that uses them (`iico_data`), a read of memory flows to the register that it
@@ -58,13 +58,13 @@ pub struct LocalEvent {
 pub enum PathEvent {
     /// An event of the shape, by its index.
     Memory(u32),
-    /// An event of [`Inside::events`], by its index.
+    /// An event of [`InternalEvents::events`], by its index.
     Other(u32),
 }
 
 /// The events of a path without access to memory, and the edges inside its instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Inside {
+pub struct InternalEvents {
     /// The events, in order.
     pub events: Vec<LocalEvent>,
     /// Flow of data.
@@ -79,7 +79,7 @@ pub struct Recorder {
     /// True if events are recorded.
     on: bool,
     /// The events so far.
-    inside: Inside,
+    inside: InternalEvents,
     instance: u32,
     instruction: u32,
     /// The reads of registers of the current instruction.
@@ -105,7 +105,7 @@ impl Recorder {
         self.on
     }
     /// Returns the recorded events.
-    pub fn finish(self) -> Inside {
+    pub fn finish(self) -> InternalEvents {
         self.inside
     }
     /// Begins an execution of an instruction.
@@ -241,7 +241,7 @@ fn product<'n>(
 }
 
 /// The events of several paths without access to memory, in a skeleton.
-pub struct Others {
+pub struct InternalEventSet {
     /// The index of the first event of each path, and of the first event of all.
     first: Vec<usize>,
     start: usize,
@@ -249,7 +249,7 @@ pub struct Others {
     locations: HashMap<(u32, Register), u32>,
 }
 
-impl Others {
+impl InternalEventSet {
     /// Creates the list, after the events of memory.
     pub fn new(start: usize) -> Self {
         Self { first: Vec::new(), start, locations: HashMap::new() }
@@ -259,7 +259,7 @@ impl Others {
     pub fn add(
         &mut self,
         thread: u32,
-        inside: &Inside,
+        inside: &InternalEvents,
         cells: usize,
         events: &mut Vec<execution::Event>,
         instructions: &mut Vec<Option<(u32, u32)>>,
@@ -302,7 +302,7 @@ impl Others {
         };
         let named = ["Rreg", "Wreg", "ADDR", "DATA", "BCC", "PRED"].map(set);
         let [reads, writes, address, data, branches, choices] = named;
-        let registers = |inside: &Inside, of: &dyn Fn(&LocalEvent) -> bool| -> Vec<usize> {
+        let registers = |inside: &InternalEvents, of: &dyn Fn(&LocalEvent) -> bool| -> Vec<usize> {
             inside.events.iter().enumerate().filter(|(_, e)| of(e)).map(|(i, _)| i).collect()
         };
         let edges = [relation("iico_data"), relation("iico_ctrl")];
@@ -355,7 +355,7 @@ impl Others {
         debug_assert!(self.start <= skeleton.len());
     }
     /// Relates each read of a register to the last write of an earlier instruction.
-    fn flow(&self, skeleton: &mut Skeleton, id: RelationId, inside: &Inside, first: usize) {
+    fn flow(&self, skeleton: &mut Skeleton, id: RelationId, inside: &InternalEvents, first: usize) {
         let mut last: HashMap<Register, (u32, usize)> = HashMap::new();
         let mut pending: Vec<(Register, u32, usize)> = Vec::new();
         for (i, e) in inside.events.iter().enumerate() {

@@ -177,7 +177,7 @@ impl Judge {
             }
             let rf = Relation::from_pairs(n, (1..n).map(|e| (0, e)));
             let co = Relation::from_pairs(n, (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))));
-            session.on(&skeleton)?.allows(&rf, &co)
+            session.start(&skeleton)?.allows(&rf, &co)
         };
         Ok(!allows(1)? || allows(2)?)
     }

@@ -10,7 +10,7 @@
 //!
 //! Cost: linear in the expression, times its depth where operands are compared.
 
-use crate::code::{Binary, Register, RegisterExpr, Unary, apply, combine, low, signed};
+use crate::code::{Binary, Register, RegisterExpr, Unary, apply, combine, low, to_signed};
 use mu_base::narrow;
 use mu_program::expr::{BinOp, Expr, Width, flags};
 
@@ -70,7 +70,7 @@ impl KnownBits {
         Self { zeros: (self.zeros as i64 >> by) as u64, ones: (self.ones as i64 >> by) as u64 }
     }
     fn sign_extended(self, bits: u32) -> Self {
-        let extend = |mask: u64| signed(mask, bits) as u64;
+        let extend = |mask: u64| to_signed(mask, bits) as u64;
         Self { zeros: extend(self.zeros), ones: extend(self.ones) }
     }
     /// Returns the bits of a sum or difference, up to the lowest bit that is open in an operand.
@@ -80,11 +80,11 @@ impl KnownBits {
         Self { zeros: !value & run, ones: value & run }
     }
     /// Returns the least and the greatest unsigned value.
-    fn unsigned(self) -> (u64, u64) {
+    fn unsigned_range(self) -> (u64, u64) {
         (self.ones, !self.zeros)
     }
     /// Returns the least and the greatest signed value.
-    fn signed(self) -> (i64, i64) {
+    fn signed_range(self) -> (i64, i64) {
         let sign = 1 << 63;
         let least = self.ones | sign & !self.zeros;
         let greatest = !self.zeros & !(sign & !self.ones);
@@ -179,10 +179,12 @@ fn binary(op: Binary, left: &RegisterExpr, right: &RegisterExpr) -> KnownBits {
         ) if zero_left => a,
         (Binary::Eq, _) => KnownBits::truth(equal()),
         (Binary::Ne, _) => KnownBits::truth(equal().map(|e| !e)),
-        (Binary::Below, _) => KnownBits::truth(less(a.unsigned(), b.unsigned(), false)),
-        (Binary::BelowEqual, _) => KnownBits::truth(less(a.unsigned(), b.unsigned(), true)),
-        (Binary::Less, _) => KnownBits::truth(less(a.signed(), b.signed(), false)),
-        (Binary::LessEqual, _) => KnownBits::truth(less(a.signed(), b.signed(), true)),
+        (Binary::Below, _) => KnownBits::truth(less(a.unsigned_range(), b.unsigned_range(), false)),
+        (Binary::BelowEqual, _) => {
+            KnownBits::truth(less(a.unsigned_range(), b.unsigned_range(), true))
+        }
+        (Binary::Less, _) => KnownBits::truth(less(a.signed_range(), b.signed_range(), false)),
+        (Binary::LessEqual, _) => KnownBits::truth(less(a.signed_range(), b.signed_range(), true)),
         (Binary::AddFlags(_) | Binary::SubFlags(_), _) => KnownBits::below(4),
         (
             Binary::Shl

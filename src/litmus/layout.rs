@@ -8,7 +8,7 @@
 //! events. Borders are discovered while threads run: an access that covers part of a cell adds its
 //! borders, and the threads are run again ([`crate::paths`]).
 
-use crate::code::{low, signed};
+use crate::code::{low, to_signed};
 use mu_base::narrow;
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ impl IntegerType {
     /// Converts a value to this type, extended to 64 bits.
     pub fn convert(self, value: u64) -> u64 {
         let bits = self.bits(value);
-        if self.signed { signed(bits, u32::from(self.width) * 8) as u64 } else { bits }
+        if self.signed { to_signed(bits, u32::from(self.width) * 8) as u64 } else { bits }
     }
 }
 
@@ -310,7 +310,7 @@ impl MemoryLayout {
         self.any = Some(value);
     }
     /// Returns the value that stands for any value, if the test has one.
-    pub fn any(&self) -> Option<u64> {
+    pub fn any_value(&self) -> Option<u64> {
         self.any
     }
     /// Prints the address of a variable as its name, with `[i]` or `+offset`, the address of a

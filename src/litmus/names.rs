@@ -71,7 +71,7 @@ pub fn names(source: SourceId, text: &str) -> Naming {
 
 /// A name with its namespace.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Thing {
+enum NamedItem {
     Variable(String),
     /// A register or a local variable of a thread.
     Register(u32, String),
@@ -84,7 +84,7 @@ struct NameReader<'t> {
     text: &'t str,
     list: &'t [Token<'t>],
     at: usize,
-    known: HashMap<Thing, usize>,
+    known: HashMap<NamedItem, usize>,
     /// Words of a thread's instructions that are labels if labels with these names exist.
     pending: Vec<(u32, Token<'t>)>,
 }
@@ -100,23 +100,24 @@ impl<'t> NameReader<'t> {
         self.peek(ahead).filter(|t| t.kind == TokenKind::Name)
     }
     /// Returns the range from a position to the last token read.
-    fn since(&self, from: Span) -> Span {
+    fn span_since(&self, from: Span) -> Span {
         let end = self.list.get(self.at.saturating_sub(1)).map_or(from.end, |t| t.span.end);
         Span { end: end.max(from.end), ..from }
     }
-    fn written(&self, span: Span) -> String {
+    fn source_text(&self, span: Span) -> String {
         line(self.text.get(span.start as usize..span.end as usize).unwrap_or(""))
     }
 
-    fn mention(&mut self, thing: Thing, role: NameRole, place: Span, says: String) -> usize {
+    fn mention(&mut self, thing: NamedItem, role: NameRole, place: Span, says: String) -> usize {
         match self.known.get(&thing) {
             Some(of) => {
                 self.out.mention(place, *of);
                 *of
             }
             None => {
-                let (Thing::Variable(name) | Thing::Register(_, name) | Thing::Label(_, name)) =
-                    &thing;
+                let (NamedItem::Variable(name)
+                | NamedItem::Register(_, name)
+                | NamedItem::Label(_, name)) = &thing;
                 let of = self.out.declare(role, name, place, place, says);
                 self.known.insert(thing, of);
                 of
@@ -125,7 +126,7 @@ impl<'t> NameReader<'t> {
     }
     fn variable(&mut self, token: Token<'t>) -> usize {
         self.mention(
-            Thing::Variable(token.text.into()),
+            NamedItem::Variable(token.text.into()),
             NameRole::Storage,
             token.span,
             token.text.into(),
@@ -150,7 +151,7 @@ impl<'t> NameReader<'t> {
             Some(full) => {
                 let says = format!("{thread}:{full}");
                 let of = self.mention(
-                    Thing::Register(thread, full),
+                    NamedItem::Register(thread, full),
                     NameRole::Register,
                     token.span,
                     says,
@@ -161,7 +162,7 @@ impl<'t> NameReader<'t> {
             None => {
                 let says = format!("{thread}:{}", token.text);
                 let of = self.mention(
-                    Thing::Register(thread, token.text.into()),
+                    NamedItem::Register(thread, token.text.into()),
                     NameRole::Local,
                     token.span,
                     says,
@@ -212,8 +213,8 @@ impl<'t> NameReader<'t> {
                     if !is_type {
                         let value = self.at > 0
                             && matches!(self.list[self.at - 1].text, "=" | "&" | "{" | ",");
-                        let new =
-                            !value && !self.known.contains_key(&Thing::Variable(token.text.into()));
+                        let new = !value
+                            && !self.known.contains_key(&NamedItem::Variable(token.text.into()));
                         let of = self.variable(token);
                         declared.extend(item.filter(|_| new).map(|i| (of, i.span)));
                     }
@@ -223,9 +224,9 @@ impl<'t> NameReader<'t> {
             self.at += 1;
             if self.is(0, ";") || self.is(0, "}") {
                 for (of, from) in declared.drain(..) {
-                    let whole = self.since(from);
+                    let whole = self.span_since(from);
                     self.out.bindings[of].whole = whole;
-                    self.out.bindings[of].declaration = self.written(whole);
+                    self.out.bindings[of].declaration = self.source_text(whole);
                 }
             }
         }
@@ -281,7 +282,7 @@ impl<'t> NameReader<'t> {
         }
     }
     fn label(&mut self, thread: u32, token: Token<'t>) {
-        let thing = Thing::Label(thread, token.text.into());
+        let thing = NamedItem::Label(thread, token.text.into());
         let of = self.mention(thing, NameRole::Label, token.span, format!("{}:", token.text));
         self.out.bindings[of].note = format!("a label of P{thread}");
         if token.kind == TokenKind::Number {
@@ -318,7 +319,7 @@ impl<'t> NameReader<'t> {
     /// as `SY` does.
     fn jumps(&mut self) {
         for (thread, token) in std::mem::take(&mut self.pending) {
-            if let Some(of) = self.known.get(&Thing::Label(thread, token.text.into())) {
+            if let Some(of) = self.known.get(&NamedItem::Label(thread, token.text.into())) {
                 self.out.mention(token.span, *of);
             }
         }
@@ -340,11 +341,11 @@ impl<'t> NameReader<'t> {
                     && (self.is(0, ",") || self.is(0, ")") || self.is(0, "["))
                 {
                     let of = self.variable(parameter);
-                    self.known.insert(Thing::Register(thread, parameter.text.into()), of);
+                    self.known.insert(NamedItem::Register(thread, parameter.text.into()), of);
                 }
             }
             self.block(thread);
-            let whole = self.since(token.span);
+            let whole = self.span_since(token.span);
             self.thread(token, whole);
             thread += 1;
         }
@@ -384,7 +385,7 @@ impl<'t> NameReader<'t> {
                 word => {
                     begins = false;
                     let order = word.strip_prefix("memory_order_").is_some();
-                    let local = Thing::Register(thread, word.into());
+                    let local = NamedItem::Register(thread, word.into());
                     if declares == Some((brackets, true)) && !self.is(0, "(") {
                         self.register(thread, token);
                         declares = Some((brackets, false));

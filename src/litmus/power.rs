@@ -6,7 +6,7 @@
 //! The register 0 is the number 0 as the first register of an address. The result of `stwcx.`
 //! depends on its data and its address, as in the herd tools.
 
-use crate::asm::{Assembler, JumpTarget, symbolic, unknown};
+use crate::asm::{Assembler, JumpTarget, symbolic, unknown_mnemonic};
 use crate::code::{Arch, Binary, Op, Register, RegisterExpr, Unary};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
@@ -54,7 +54,10 @@ fn base(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, 
 }
 
 /// Parses `offset(register)`.
-fn displaced(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
+fn displacement_address(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+) -> Result<RegisterExpr, Diagnostic> {
     let offset = if cursor.is("(") { 0 } else { cursor.number()? };
     cursor.expect("(")?;
     let base = base(a, cursor)?;
@@ -63,7 +66,10 @@ fn displaced(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterE
 }
 
 /// Parses `register,register` as an address.
-fn indexed(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExpr, Diagnostic> {
+fn indexed_address(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+) -> Result<RegisterExpr, Diagnostic> {
     let base = base(a, cursor)?;
     cursor.expect(",")?;
     let index = source(a, cursor)?;
@@ -82,7 +88,7 @@ fn width(letters: &str) -> Option<u8> {
 }
 
 /// Builds the bits of a field of the condition register.
-fn compared(left: RegisterExpr, right: RegisterExpr, signed: bool) -> RegisterExpr {
+fn comparison_field(left: RegisterExpr, right: RegisterExpr, signed: bool) -> RegisterExpr {
     let less = if signed { Binary::Less } else { Binary::Below };
     let bit = |op: Binary, a: RegisterExpr, b: RegisterExpr, by: u64| {
         RegisterExpr::binary(Binary::Shl, RegisterExpr::binary(op, a, b), RegisterExpr::Const(by))
@@ -134,7 +140,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
     if memory(a, cursor, name)? || branch(a, cursor, name)? || computation(a, cursor, name, dot)? {
         return Ok(());
     }
-    Err(unknown(token.span, token.text, ARCH))
+    Err(unknown_mnemonic(token.span, token.text, ARCH))
 }
 
 /// Lowers accesses of memory. Returns false if the name is of another instruction.
@@ -149,7 +155,7 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
         "lwarx" | "ldarx" => {
             let into = register(a, cursor)?;
             cursor.expect(",")?;
-            let address = indexed(a, cursor)?;
+            let address = indexed_address(a, cursor)?;
             let width = if name == "lwarx" { 4 } else { 8 };
             a.push(Op::Load {
                 into: Some(into),
@@ -164,7 +170,7 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
         "stwcx" | "stdcx" => {
             let from = register(a, cursor)?;
             cursor.expect(",")?;
-            let address = indexed(a, cursor)?;
+            let address = indexed_address(a, cursor)?;
             let status = a.register(".status");
             a.push(Op::StoreConditional {
                 status: Some(status),
@@ -186,14 +192,19 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
             if let Some((width, index)) = plain(name, "st") {
                 let value = source(a, cursor)?;
                 cursor.expect(",")?;
-                let address = if index { indexed(a, cursor)? } else { displaced(a, cursor)? };
+                let address = if index {
+                    indexed_address(a, cursor)?
+                } else {
+                    displacement_address(a, cursor)?
+                };
                 a.push(Op::Store { address, width, value, tags: 0, joined: false });
                 return Ok(true);
             }
             let Some((width, index)) = plain(name, "l") else { return Ok(false) };
             let into = register(a, cursor)?;
             cursor.expect(",")?;
-            let address = if index { indexed(a, cursor)? } else { displaced(a, cursor)? };
+            let address =
+                if index { indexed_address(a, cursor)? } else { displacement_address(a, cursor)? };
             a.push(Op::Load {
                 into: Some(into),
                 value: RegisterExpr::Loaded,
@@ -268,7 +279,8 @@ fn computation(
         } else {
             source(a, cursor)?
         };
-        let bits = compared(left.extended(bytes, signed), right.extended(bytes, signed), signed);
+        let bits =
+            comparison_field(left.extended(bytes, signed), right.extended(bytes, signed), signed);
         a.push(Op::Let(field, bits));
         return Ok(true);
     }
@@ -323,7 +335,7 @@ fn computation(
             }
         }
     };
-    let flags = compared(value.clone(), RegisterExpr::Const(0), true);
+    let flags = comparison_field(value.clone(), RegisterExpr::Const(0), true);
     if dot {
         let field = a.register("CR0");
         a.push(Op::Let(field, flags));

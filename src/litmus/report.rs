@@ -54,7 +54,7 @@ fn prepare(
 
 /// Rejects accesses that the semantics does not cover: those beyond their variables, and those of
 /// mixed sizes if the architecture or the model does not define them.
-fn supported(test: &LitmusTest, runs: &Runs, judge: &Judge) -> Result<(), Diagnostic> {
+fn expect_supported(test: &LitmusTest, runs: &Runs, judge: &Judge) -> Result<(), Diagnostic> {
     let at = |(t, i): (u32, u32), message: String| {
         let texts = test.threads.get(t as usize).map(|t| &t.texts);
         match texts.and_then(|texts| texts.get(i as usize)) {
@@ -105,7 +105,7 @@ pub fn run(
     applies(&test, judge)?;
     let (runs, found, stop) = match prepare(&mut test, judge, bounds, reads(judge), budget) {
         Ok(runs) => {
-            supported(&test, &runs, judge)?;
+            expect_supported(&test, &runs, judge)?;
             let (found, stop) = candidates::search(&test, &runs, judge, budget)?;
             (runs, found, stop)
         }
@@ -143,7 +143,7 @@ pub fn run(
 
 /// Calls `visit` with all candidate executions of a test, coherent or not; `test` then contains the
 /// layout for printing outcomes. Returns also true if a path was dropped.
-pub fn each(
+pub fn for_each_candidate(
     test: &mut LitmusTest,
     judge: &Judge,
     bounds: PathBounds,
@@ -153,7 +153,7 @@ pub fn each(
     applies(test, judge)?;
     match prepare(test, judge, bounds, Reads::All, budget) {
         Ok(runs) => {
-            supported(test, &runs, judge)?;
+            expect_supported(test, &runs, judge)?;
             let (_, stop) = candidates::search_all(test, &runs, judge, budget, visit)?;
             Ok((stop, runs.cut || runs.drops_paths()))
         }
@@ -251,14 +251,14 @@ fn best_of(
         Err(stop) => return Ok((None, stop)),
     };
     let test = &*test;
-    supported(test, &runs, judge)?;
+    expect_supported(test, &runs, judge)?;
     let mut best: Option<DecidingExecution> = None;
     let mut error = None;
     let mut visit = |candidate: &CandidateExecution<'_>| {
-        if !test.question.decided_by(candidate.outcome) {
+        if !test.question.is_decided_by(candidate.outcome) {
             return false;
         }
-        match drawn(test, judge, candidate) {
+        match deciding_execution(test, judge, candidate) {
             Ok(d) => {
                 if best.as_ref().is_none_or(|b| length(&d) < length(b)) {
                     best = Some(d);
@@ -281,14 +281,14 @@ fn length(d: &DecidingExecution) -> usize {
     d.failure.as_ref().map_or(0, |f| f.events.len().max(1))
 }
 
-fn drawn(
+fn deciding_execution(
     test: &LitmusTest,
     judge: &Judge,
     candidate: &CandidateExecution<'_>,
 ) -> Result<DecidingExecution, Diagnostic> {
     let Execution { skeleton, rf, co } = candidate.execution;
     let mut session = Session::new(&judge.model);
-    let mut run = session.on(skeleton)?;
+    let mut run = session.start(skeleton)?;
     let verdict = run.verdict(rf, co)?;
     let mut fr = Relation::empty(skeleton.len());
     Execution::from_reads(skeleton, rf, co, &mut fr);
@@ -303,7 +303,7 @@ fn drawn(
         relations.push((name.to_string(), skeleton.relation(id).pairs().collect()));
     }
     let mut undrawn_relations = vec![("fence".to_string(), fences(skeleton.events()))];
-    if let Some(ghb) = run.named("ghb")? {
+    if let Some(ghb) = run.defined_relation("ghb")? {
         undrawn_relations.push(("ghb".to_string(), ghb.pairs().collect()));
     }
     let layout = &test.layout;
@@ -368,7 +368,7 @@ fn steps(order: &Relation) -> Vec<(usize, usize)> {
 
 impl TestReport {
     /// Lists the dropped paths, one line for each reason.
-    pub fn left_out(&self) -> Vec<String> {
+    pub fn dropped_paths(&self) -> Vec<String> {
         let loops =
             self.unrolled.map(|bound| format!("Loops unrolled {bound}: longer paths are left out"));
         let long = self.long.then(|| "Paths left out: they are too long".to_string());

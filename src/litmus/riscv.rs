@@ -9,7 +9,7 @@
 //! instruction has 4 bytes of code, also `call`. A fence orders memory accesses only: variables are
 //! no devices, so a fence before or after device accesses alone (`fence w,o`) orders nothing.
 
-use crate::asm::{Assembler, JumpTarget, symbolic, unknown};
+use crate::asm::{Assembler, JumpTarget, symbolic, unknown_mnemonic};
 use crate::code::{Arch, Atomicity, Binary, Flow, Op, Register, RegisterExpr, Unary};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
@@ -165,7 +165,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
     let token = cursor.name("an instruction")?;
     let lower = token.text.to_ascii_lowercase();
     let parts: Vec<&str> = lower.split('.').collect();
-    let wrong = || unknown(token.span, token.text, ARCH);
+    let wrong = || unknown_mnemonic(token.span, token.text, ARCH);
     match parts[0] {
         "nop" if parts.len() == 1 => a.push(Op::Fence(0)),
         "fence" => return fence(a, cursor, &parts[1..]).unwrap_or_else(|| Err(wrong())),

@@ -28,8 +28,11 @@ pub fn test(source: SourceId, text: &str, arch: Arch) -> Result<LitmusTest, Diag
     let Read { name, info, threads, variables, question, unnamed, .. } =
         litmus::read(source, text)?;
     let mut threads: Vec<Thread> = threads.iter().map(|t| thread(t, arch)).collect();
-    let observed =
-        question.observed.iter().map(|o| observed(o, &variables, &mut threads)).collect();
+    let observed = question
+        .observed
+        .iter()
+        .map(|o| convert_observation(o, &variables, &mut threads))
+        .collect();
     let question = Question {
         observed,
         listed: question.listed,
@@ -57,7 +60,7 @@ fn layout(variables: &Variables) -> MemoryLayout {
 
 /// Converts an observation. Bits of a register that do not start at the lowest one are copied to a
 /// separate register at the end.
-fn observed(
+fn convert_observation(
     o: &mu_program::condition::Observed,
     variables: &Variables,
     threads: &mut [Thread],

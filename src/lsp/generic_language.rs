@@ -193,7 +193,7 @@ struct RenamedFile {
 
 impl RenamedFile {
     /// Returns the new position of an offset.
-    fn moved(&self, offset: usize, new: &str) -> usize {
+    fn new_offset(&self, offset: usize, new: &str) -> usize {
         let earlier = self.ranges.iter().filter(|r| r.end <= offset);
         earlier.fold(offset, |at, r| at + new.len() - r.len())
     }
@@ -203,13 +203,14 @@ impl RenamedFile {
 fn different(of: &RenamedFile, after: &Analysis, all: &[RenamedFile], new: &str) -> Option<usize> {
     let place = |key: &Key| match key {
         Key::Placed(file, at) => {
-            let at = all.iter().find(|r| r.file == **file).map_or(*at, |r| r.moved(*at, new));
+            let at = all.iter().find(|r| r.file == **file).map_or(*at, |r| r.new_offset(*at, new));
             Key::Placed(file.clone(), at)
         }
         key => key.clone(),
     };
     for (i, name) in of.before.names.iter().enumerate() {
-        let (start, end) = (of.moved(name.range.start, new), of.moved(name.range.end, new));
+        let (start, end) =
+            (of.new_offset(name.range.start, new), of.new_offset(name.range.end, new));
         let same = |n: &&Occurrence| {
             n.range == (start..end) && n.key == place(&name.key) && n.declares == name.declares
         };

@@ -79,7 +79,7 @@ pub(crate) struct Resolver<'a> {
 }
 
 /// Returns the text of a span, on one line.
-fn written(text: &str, span: Span) -> String {
+fn source_text(text: &str, span: Span) -> String {
     let words = text.get(span.start as usize..span.end as usize).unwrap_or("");
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -142,7 +142,7 @@ impl<'a> Resolver<'a> {
                         let extent =
                             definition.as_ref().map_or(name.span, |d| name.span.to(d.span));
                         let signature = definition.as_ref().map_or_else(String::new, |d| {
-                            format!(" = {}", written(self.text, d.span))
+                            format!(" = {}", source_text(self.text, d.span))
                         });
                         self.declare(
                             name,
@@ -163,7 +163,7 @@ impl<'a> Resolver<'a> {
                         NameKind::Constructor
                     };
                     for (name, sort) in decls {
-                        let signature = format!(": {}", written(self.text, sort.span));
+                        let signature = format!(": {}", source_text(self.text, sort.span));
                         self.declare(
                             name,
                             Key::Data(name.kind.clone()),
@@ -178,7 +178,7 @@ impl<'a> Resolver<'a> {
                 Section::Actions(decls) => {
                     for (name, sorts) in decls {
                         let texts: Vec<String> =
-                            sorts.iter().map(|s| written(self.text, s.span)).collect();
+                            sorts.iter().map(|s| source_text(self.text, s.span)).collect();
                         let signature = if texts.is_empty() {
                             String::new()
                         } else {
@@ -223,7 +223,7 @@ impl<'a> Resolver<'a> {
         let texts: Vec<String> = equation
             .params
             .iter()
-            .map(|p| format!("{}: {}", p.name.kind, written(self.text, p.sort.span)))
+            .map(|p| format!("{}: {}", p.name.kind, source_text(self.text, p.sort.span)))
             .collect();
         let signature =
             if texts.is_empty() { String::new() } else { format!("({})", texts.join(", ")) };
@@ -249,7 +249,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn declare_variable(&mut self, name: &Ident, key: Key, sort: &Sort) {
-        let signature = format!(": {}", written(self.text, sort.span));
+        let signature = format!(": {}", source_text(self.text, sort.span));
         self.declare(name, key, NameKind::Variable, name.span.to(sort.span), signature);
     }
 
@@ -303,7 +303,7 @@ impl<'a> Resolver<'a> {
                 let of = of.map_or_else(|| "struct".to_string(), str::to_string);
                 for c in constructors {
                     let texts: Vec<String> =
-                        c.args.iter().map(|a| written(self.text, a.1.span)).collect();
+                        c.args.iter().map(|a| source_text(self.text, a.1.span)).collect();
                     let signature = if texts.is_empty() {
                         format!(": {of}")
                     } else {
@@ -319,7 +319,8 @@ impl<'a> Resolver<'a> {
                     );
                     for (projection, sort) in &c.args {
                         if let Some(p) = projection {
-                            let signature = format!(": {of} -> {}", written(self.text, sort.span));
+                            let signature =
+                                format!(": {of} -> {}", source_text(self.text, sort.span));
                             self.declare(
                                 p,
                                 Key::Data(p.kind.clone()),
@@ -381,7 +382,7 @@ impl<'a> Resolver<'a> {
                 definitions.iter().for_each(|d| self.data(&d.1));
                 for (name, value) in definitions {
                     let key = Key::Local(name.span.start as usize);
-                    let signature = format!(" = {}", written(self.text, value.span));
+                    let signature = format!(" = {}", source_text(self.text, value.span));
                     self.declare(
                         name,
                         key.clone(),
@@ -533,7 +534,7 @@ impl<'a> Resolver<'a> {
                 let decls: Vec<VarDecl> = params.iter().map(|p| p.0.clone()).collect();
                 let texts: Vec<String> = decls
                     .iter()
-                    .map(|p| format!("{}: {}", p.name.kind, written(self.text, p.sort.span)))
+                    .map(|p| format!("{}: {}", p.name.kind, source_text(self.text, p.sort.span)))
                     .collect();
                 let signature = if texts.is_empty() {
                     String::new()

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     /// Returns the text without the declaration around the mark `^`.
-    fn without(marked: &str) -> (String, Vec<String>) {
+    fn remove_marked(marked: &str) -> (String, Vec<String>) {
         let offset = marked.find('^').unwrap();
         let mut text = marked.replace('^', "");
         let mut lost = RemovedDeclarations::default();
@@ -241,7 +241,7 @@ mod tests {
             ),
             ("^", "", ""),
         ] {
-            let (found, lost) = without(text);
+            let (found, lost) = remove_marked(text);
             assert_eq!((found.as_str(), lost.join(" ")), (rest, names.to_string()), "{text}");
         }
     }

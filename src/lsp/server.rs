@@ -247,7 +247,7 @@ impl<'c> Server<'c> {
                 };
                 features::fixes(workspace, path, &(start..end))
             }
-            "textDocument/formatting" => Some(self.formatted(path, &analysis)),
+            "textDocument/formatting" => Some(self.formatting_edits(path, &analysis)),
             "textDocument/prepareRename" => Some(rename::prepare(workspace, path, at()?)?),
             "textDocument/rename" => {
                 let name = params["newName"].as_str().ok_or_else(|| wrong("a new name"))?;
@@ -264,7 +264,7 @@ impl<'c> Server<'c> {
     }
 
     /// Returns the edits that format a document; none if it has a syntax error.
-    fn formatted(&self, path: &Path, analysis: &Analysis) -> Value {
+    fn formatting_edits(&self, path: &Path, analysis: &Analysis) -> Value {
         let text = &analysis.text;
         if analysis.problems.iter().any(|p| p.stage == mu_base::Stage::Syntax) {
             return json!([]);

@@ -136,7 +136,7 @@ impl<'f> Workspace<'f> {
             instead.iter().find(|i| i.0 == file).map(|i| i.1.clone()).or_else(|| self.text(&file))
         };
         let front_end = mu_frontends::of(&Input::text_named(path, text));
-        Some(front_end.edited(&EditedText { path, text, sibling: &sibling }))
+        Some(front_end.check_edit(&EditedText { path, text, sibling: &sibling }))
     }
 
     /// Returns the files of a folder with the same front end as a file in it.

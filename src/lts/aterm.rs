@@ -62,12 +62,12 @@ pub enum StreamItem {
     End,
 }
 
-fn damaged(what: &str) -> Diagnostic {
+fn damage_error(what: &str) -> Diagnostic {
     Diagnostic::new(Stage::File, format!("the file is damaged or cut off: {what}"))
 }
 
 /// Returns the error for a version of the form that is not supported.
-fn unsupported(version: u64) -> Diagnostic {
+fn version_error(version: u64) -> Diagnostic {
     let known: Vec<String> = VERSIONS.iter().map(|v| format!("{v:#x}")).collect();
     let message = format!("the file has version {version:#x} of mCRL2's binary form");
     let error = Diagnostic::new(Stage::File, message);
@@ -126,7 +126,7 @@ impl<'a> TermReader<'a> {
         }
         let version = reader.take(16)?;
         if !VERSIONS.contains(&version) {
-            return Err(unsupported(version));
+            return Err(version_error(version));
         }
         Ok(reader)
     }
@@ -138,7 +138,7 @@ impl<'a> TermReader<'a> {
                 .fill_buf()
                 .map_err(|e| Diagnostic::new(Stage::File, format!("cannot read: {e}")))?;
             if buffer.is_empty() {
-                return Err(damaged("it ends within a packet"));
+                return Err(damage_error("it ends within a packet"));
             }
             let mut used = 0;
             while self.held <= 56 && used < buffer.len() {
@@ -166,23 +166,23 @@ impl<'a> TermReader<'a> {
                 return Ok(value);
             }
         }
-        Err(damaged("a number has more than 64 bits"))
+        Err(damage_error("a number has more than 64 bits"))
     }
 
     fn symbol_packet(&mut self) -> Result<(), Diagnostic> {
         let length = self.number()?;
         if length > MAX_LENGTH {
-            return Err(damaged("a name is too long"));
+            return Err(damage_error("a name is too long"));
         }
         let mut name = Vec::new();
         for _ in 0..length {
             // Eight bits.
             name.push(narrow::byte_at(self.take(8)?, 0));
         }
-        let name = String::from_utf8(name).map_err(|_| damaged("a name is not UTF-8"))?;
+        let name = String::from_utf8(name).map_err(|_| damage_error("a name is not UTF-8"))?;
         let arity = self.number()?;
         if arity > MAX_LENGTH || self.symbols.len() > MAX_LENGTH as usize * 64 {
-            return Err(damaged("a symbol has too many arguments"));
+            return Err(damage_error("a symbol has too many arguments"));
         }
         if let Some(primes) = name.strip_prefix('x').filter(|p| p.bytes().all(|b| b == b'\'')) {
             self.unused_primes = self.unused_primes.max(primes.len() + 1);
@@ -210,7 +210,7 @@ impl<'a> TermReader<'a> {
             let (name, arity) = self
                 .symbols
                 .get(symbol)
-                .ok_or_else(|| damaged("a symbol is used before it is given"))?;
+                .ok_or_else(|| damage_error("a symbol is used before it is given"))?;
             let (integer, arity) = (name == INT, *arity);
             let symbol = symbol as Symbol;
             if integer {
@@ -226,7 +226,7 @@ impl<'a> TermReader<'a> {
             for _ in 0..arity {
                 let term = self.take(bits)?;
                 if term >= self.terms.len() as u64 {
-                    return Err(damaged("a term is used before it is given"));
+                    return Err(damage_error("a term is used before it is given"));
                 }
                 self.arguments.push(term as Term);
             }
@@ -234,7 +234,7 @@ impl<'a> TermReader<'a> {
                 return Ok(StreamItem::Apply(symbol, self.arguments.split_off(start)));
             }
             if self.terms.len() >= OUTPUT_BASE as usize {
-                return Err(damaged("there are too many terms"));
+                return Err(damage_error("there are too many terms"));
             }
             self.terms.push((symbol, start as u64));
         }

@@ -43,7 +43,7 @@ pub fn read(input: impl Read, options: &AutOptions) -> Result<Lts, Diagnostic> {
 }
 
 fn read_any(input: BufReader<Box<dyn Read + '_>>, options: &AutOptions) -> Result<Lts, Diagnostic> {
-    read_plain(decompressed(input).map_err(|e| broken(&e))?, options)
+    read_plain(decompress(input).map_err(|e| read_error(&e))?, options)
 }
 
 /// First bytes of a stream that is compressed by gzip.
@@ -53,7 +53,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 ///
 /// # Errors
 /// The first bytes cannot be read.
-pub fn decompressed<'a>(mut input: impl BufRead + 'a) -> std::io::Result<Box<dyn BufRead + 'a>> {
+pub fn decompress<'a>(mut input: impl BufRead + 'a) -> std::io::Result<Box<dyn BufRead + 'a>> {
     Ok(if input.fill_buf()?.starts_with(&GZIP) {
         let plain = flate2::bufread::MultiGzDecoder::new(input);
         Box::new(BufReader::with_capacity(1 << 20, plain))
@@ -127,7 +127,7 @@ fn push_number(line: &mut Vec<u8>, mut n: u32) {
     line.extend_from_slice(&digits[at..]);
 }
 
-fn broken(e: &std::io::Error) -> Diagnostic {
+fn read_error(e: &std::io::Error) -> Diagnostic {
     Diagnostic::new(Stage::File, format!("cannot read: {e}"))
 }
 
@@ -320,7 +320,7 @@ fn read_plain(mut input: Box<dyn BufRead + '_>, options: &AutOptions) -> Result<
     let (initial, transitions, states) = loop {
         line.clear();
         number += 1;
-        if input.read_until(b'\n', &mut line).map_err(|e| broken(&e))? == 0 {
+        if input.read_until(b'\n', &mut line).map_err(|e| read_error(&e))? == 0 {
             return Err(Diagnostic::new(
                 Stage::File,
                 "the file is empty: expected the header 'des (initial, transitions, states)'",
@@ -356,7 +356,7 @@ fn read_plain(mut input: Box<dyn BufRead + '_>, options: &AutOptions) -> Result<
     loop {
         line.clear();
         number += 1;
-        if input.read_until(b'\n', &mut line).map_err(|e| broken(&e))? == 0 {
+        if input.read_until(b'\n', &mut line).map_err(|e| read_error(&e))? == 0 {
             break;
         }
         let text = trim_end(&line);

@@ -53,7 +53,7 @@ impl Declarations {
     }
 
     /// Rejects declarations that were inferred from texts.
-    pub fn declared(self) -> Result<Self, Diagnostic> {
+    pub fn expect_declared(self) -> Result<Self, Diagnostic> {
         match self.inferred {
             false => Ok(self),
             true => {

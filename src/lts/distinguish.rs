@@ -54,7 +54,7 @@ pub(super) fn distinguishing_formula(
     let equivalence = kind.equivalence();
     let (x, y) = (reduce(a, equivalence, threads), reduce(b, equivalence, threads));
     let (union, first, second) = disjoint_union(&x, &y);
-    if partition(&union, equivalence, threads).same(first, second) {
+    if partition(&union, equivalence, threads).same_class(first, second) {
         return None;
     }
     let levels = levels::refine(&union, kind, Some((first, second)));
@@ -353,12 +353,12 @@ mod tests {
             self.text = self.text.trim_start();
             self.text.strip_prefix(mark).inspect(|rest| self.text = rest).is_some()
         }
-        fn until(&mut self, mark: &str) -> &'a str {
+        fn take_until(&mut self, mark: &str) -> &'a str {
             let (word, rest) = self.text.split_once(mark).unwrap();
             self.text = rest;
             word.trim()
         }
-        fn before(&self, label: &str, set: &[bool]) -> Vec<bool> {
+        fn predecessors(&self, label: &str, set: &[bool]) -> Vec<bool> {
             let steps = |s| self.lts.successors(StateId::new(s));
             (0..set.len())
                 .map(|s| {
@@ -367,9 +367,9 @@ mod tests {
                 })
                 .collect()
         }
-        fn before_taus(&self, mut set: Vec<bool>) -> Vec<bool> {
+        fn predecessors_by_taus(&self, mut set: Vec<bool>) -> Vec<bool> {
             loop {
-                let more = self.before("tau", &set);
+                let more = self.predecessors("tau", &set);
                 if more.iter().zip(&set).all(|(m, s)| *s || !m) {
                     return set;
                 }
@@ -398,16 +398,18 @@ mod tests {
                 return set;
             }
             if self.take("<") {
-                let label = self.until(">");
+                let label = self.take_until(">");
                 let set = self.unary();
                 if label == "tau*" {
-                    return self.before_taus(set);
+                    return self.predecessors_by_taus(set);
                 }
                 return match label.strip_prefix("tau* . ") {
-                    None => self.before(label, &set),
+                    None => self.predecessors(label, &set),
                     Some(rest) => {
-                        let set = self.before_taus(set);
-                        self.before_taus(self.before(rest.strip_suffix(" . tau*").unwrap(), &set))
+                        let set = self.predecessors_by_taus(set);
+                        self.predecessors_by_taus(
+                            self.predecessors(rest.strip_suffix(" . tau*").unwrap(), &set),
+                        )
                     }
                 };
             }
@@ -416,7 +418,7 @@ mod tests {
             }
             let least = self.take("mu ");
             if least || self.take("nu ") {
-                let name = self.until(".");
+                let name = self.take_until(".");
                 self.variables.push((name, vec![!least; self.lts.state_count()]));
                 let body = self.text;
                 loop {

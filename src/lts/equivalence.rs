@@ -82,7 +82,7 @@ static STRONG: EquivalenceRow = EquivalenceRow {
     evidence: Evidence::Formula,
     partition: strong,
     quotient: strong_quotient,
-    same: |lts, a, b, threads| strong(lts, threads).same(a, b),
+    same: |lts, a, b, threads| strong(lts, threads).same_class(a, b),
     difference: |a, b, threads| distinguishing_formula(a, b, Bisimulation::Strong, threads),
     #[cfg(test)]
     definition: |lts| naive::bisimulation(lts, Bisimulation::Strong),
@@ -99,7 +99,7 @@ static DIVERGENCE_BRANCHING: EquivalenceRow = EquivalenceRow {
     evidence: Evidence::Formula,
     partition: |lts, threads| branching(lts, true, threads).0,
     quotient: |lts, threads| branching_quotient(lts, true, threads),
-    same: |lts, a, b, threads| branching(lts, true, threads).0.same(a, b),
+    same: |lts, a, b, threads| branching(lts, true, threads).0.same_class(a, b),
     difference: |a, b, threads| {
         distinguishing_formula(a, b, Bisimulation::DivergenceBranching, threads)
     },
@@ -118,7 +118,7 @@ static BRANCHING: EquivalenceRow = EquivalenceRow {
     evidence: Evidence::Formula,
     partition: |lts, threads| branching(lts, false, threads).0,
     quotient: |lts, threads| branching_quotient(lts, false, threads),
-    same: |lts, a, b, threads| branching(lts, false, threads).0.same(a, b),
+    same: |lts, a, b, threads| branching(lts, false, threads).0.same_class(a, b),
     difference: |a, b, threads| distinguishing_formula(a, b, Bisimulation::Branching, threads),
     #[cfg(test)]
     definition: |lts| naive::bisimulation(lts, Bisimulation::Branching),
@@ -135,7 +135,7 @@ static DIVERGENCE_WEAK: EquivalenceRow = EquivalenceRow {
     evidence: Evidence::Formula,
     partition: |lts, threads| weak::partition(lts, true, threads),
     quotient: |lts, threads| weak::reduce(lts, true, threads),
-    same: |lts, a, b, threads| weak::partition(lts, true, threads).same(a, b),
+    same: |lts, a, b, threads| weak::partition(lts, true, threads).same_class(a, b),
     difference: |a, b, threads| distinguishing_formula(a, b, Bisimulation::DivergenceWeak, threads),
     #[cfg(test)]
     definition: |lts| naive::bisimulation(lts, Bisimulation::DivergenceWeak),
@@ -152,7 +152,7 @@ static WEAK: EquivalenceRow = EquivalenceRow {
     evidence: Evidence::Formula,
     partition: |lts, threads| weak::partition(lts, false, threads),
     quotient: |lts, threads| weak::reduce(lts, false, threads),
-    same: |lts, a, b, threads| weak::partition(lts, false, threads).same(a, b),
+    same: |lts, a, b, threads| weak::partition(lts, false, threads).same_class(a, b),
     difference: |a, b, threads| distinguishing_formula(a, b, Bisimulation::Weak, threads),
     #[cfg(test)]
     definition: |lts| naive::bisimulation(lts, Bisimulation::Weak),
@@ -169,7 +169,7 @@ static TRACE: EquivalenceRow = EquivalenceRow {
     evidence: Evidence::Trace,
     partition: |lts, threads| trace::partition(lts, false, threads),
     quotient: |lts, threads| strong_quotient(&trace::determinise(lts, false, threads), threads),
-    same: |lts, a, b, threads| trace::same(lts, a, b, false, threads),
+    same: |lts, a, b, threads| trace::has_same_traces(lts, a, b, false, threads),
     difference: |a, b, threads| distinguishing_trace(a, b, false, threads),
     #[cfg(test)]
     definition: |lts| naive::trace_equivalence(lts, false),
@@ -186,7 +186,7 @@ static WEAK_TRACE: EquivalenceRow = EquivalenceRow {
     evidence: Evidence::WeakTrace,
     partition: |lts, threads| trace::partition(lts, true, threads),
     quotient: |lts, threads| strong_quotient(&trace::determinise(lts, true, threads), threads),
-    same: |lts, a, b, threads| trace::same(lts, a, b, true, threads),
+    same: |lts, a, b, threads| trace::has_same_traces(lts, a, b, true, threads),
     difference: |a, b, threads| distinguishing_trace(a, b, true, threads),
     #[cfg(test)]
     definition: |lts| naive::trace_equivalence(lts, true),
@@ -227,7 +227,7 @@ impl Equivalence {
         self.0.alias
     }
     /// Returns its name in full, for help texts.
-    pub fn about(self) -> &'static str {
+    pub fn full_name(self) -> &'static str {
         self.0.about
     }
     /// Returns the formulas that have the same value in a system and in its quotient.

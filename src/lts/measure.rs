@@ -9,7 +9,7 @@ use mu_base::ids::{LabelId, StateId};
 use mu_base::random::Random;
 
 /// Runs and prints wall time and processor time (all threads).
-fn timed<T>(what: &str, f: impl FnOnce() -> T) -> T {
+fn measure<T>(what: &str, f: impl FnOnce() -> T) -> T {
     let (start, cpu) = (Instant::now(), cpu_seconds());
     let result = f();
     println!(
@@ -66,7 +66,7 @@ fn speed() {
         println!("{name}: {} states, {} transitions", lts.state_count(), lts.transition_count());
         for e in [Equivalence::STRONG, Equivalence::BRANCHING] {
             for threads in [1, 2] {
-                let q = timed(&format!("  {} with {threads} threads", e.name()), || {
+                let q = measure(&format!("  {} with {threads} threads", e.name()), || {
                     reduce(&lts, e, threads)
                 });
                 println!("    {} states, {} transitions", q.state_count(), q.transition_count());
@@ -74,10 +74,11 @@ fn speed() {
         }
         if base == 10_000 && !taus {
             let mut bytes = Vec::new();
-            timed("  write .aut", || aut::write(&lts, &mut bytes).unwrap());
+            measure("  write .aut", || aut::write(&lts, &mut bytes).unwrap());
             println!("    {} MB", bytes.len() / 1_000_000);
-            let back =
-                timed("  read .aut", || aut::read(bytes.as_slice(), &Default::default()).unwrap());
+            let back = measure("  read .aut", || {
+                aut::read(bytes.as_slice(), &Default::default()).unwrap()
+            });
             assert_eq!(back.targets, lts.targets);
         }
     }

@@ -167,7 +167,7 @@ fn check(seed: u64) {
         for (s, row) in r.iter().enumerate() {
             for (t, &wanted) in row.iter().enumerate() {
                 assert_eq!(
-                    p.same(StateId::new(s), StateId::new(t)),
+                    p.same_class(StateId::new(s), StateId::new(t)),
                     wanted,
                     "seed {seed}, {}, states {s} and {t} of {lts:?}",
                     e.name()

@@ -182,7 +182,7 @@ impl Preorder {
         self.0.name
     }
     /// Returns its meaning for systems A and B, for help texts.
-    pub fn about(self) -> &'static str {
+    pub fn meaning(self) -> &'static str {
         self.0.about
     }
     /// Returns the formulas that hold in the first system if they hold in the second.
@@ -263,7 +263,7 @@ mod tests {
     }
 
     /// Computes the greatest simulation from the definition.
-    fn simulated(a: &Lts, b: &Lts) -> bool {
+    fn simulates(a: &Lts, b: &Lts) -> bool {
         let label = |lts: &Lts, l: LabelId| lts.table.texts[l.index()].clone();
         let mut related = vec![vec![true; b.state_count()]; a.state_count()];
         loop {
@@ -289,7 +289,7 @@ mod tests {
 
     /// Decides inclusion of traces by determinisation: the sum of both has the traces of the
     /// second.
-    fn included(a: &Lts, b: &Lts, weak: bool) -> bool {
+    fn includes_traces(a: &Lts, b: &Lts, weak: bool) -> bool {
         let (union, first, second) = disjoint_union(a, b);
         let n = union.state_count();
         let mut edges: Vec<(StateId, LabelId, StateId)> = (0..n)
@@ -303,11 +303,11 @@ mod tests {
             );
         }
         let both = Lts::from_edges(second, n + 1, &edges, union.table.clone());
-        trace::same(&both, StateId::new(n), second, weak, 1)
+        trace::has_same_traces(&both, StateId::new(n), second, weak, 1)
     }
 
     /// Returns the closure under taus, if taus do not count, otherwise the set itself.
-    fn over(lts: &Lts, set: &BTreeSet<StateId>, weak: bool) -> BTreeSet<StateId> {
+    fn tau_closure(lts: &Lts, set: &BTreeSet<StateId>, weak: bool) -> BTreeSet<StateId> {
         let mut all = set.clone();
         loop {
             let more: BTreeSet<StateId> = all
@@ -324,14 +324,19 @@ mod tests {
         }
     }
 
-    fn after(lts: &Lts, set: &BTreeSet<StateId>, label: LabelId, weak: bool) -> BTreeSet<StateId> {
+    fn successors(
+        lts: &Lts,
+        set: &BTreeSet<StateId>,
+        label: LabelId,
+        weak: bool,
+    ) -> BTreeSet<StateId> {
         let next = set
             .iter()
             .flat_map(|s| lts.successors(*s))
             .filter(|x| x.0 == label)
             .map(|x| x.1)
             .collect();
-        over(lts, &next, weak)
+        tau_closure(lts, &next, weak)
     }
 
     fn labels_of(lts: &Lts, s: StateId) -> BTreeSet<LabelId> {
@@ -348,8 +353,8 @@ mod tests {
     ) -> bool {
         let (union, first, second) = disjoint_union(a, b);
         let start = (
-            over(&union, &BTreeSet::from([first]), weak),
-            over(&union, &BTreeSet::from([second]), weak),
+            tau_closure(&union, &BTreeSet::from([first]), weak),
+            tau_closure(&union, &BTreeSet::from([second]), weak),
         );
         let (mut seen, mut open) = (BTreeSet::from([start.clone()]), vec![start]);
         while let Some((x, y)) = open.pop() {
@@ -367,7 +372,7 @@ mod tests {
                 .filter(|l| !weak || *l != LabelId::TAU)
                 .collect();
             for l in labels {
-                let next = (after(&union, &x, l, weak), after(&union, &y, l, weak));
+                let next = (successors(&union, &x, l, weak), successors(&union, &y, l, weak));
                 if seen.insert(next.clone()) {
                     open.push(next);
                 }
@@ -406,7 +411,7 @@ mod tests {
         let (union, first, second) = disjoint_union(a, b);
         let divergent = divergent(&union);
         let diverges = |set: &BTreeSet<StateId>| set.iter().any(|s| divergent[s.index()]);
-        let start = [first, second].map(|s| over(&union, &BTreeSet::from([s]), true));
+        let start = [first, second].map(|s| tau_closure(&union, &BTreeSet::from([s]), true));
         let (mut seen, mut open) = (BTreeSet::from([start.clone()]), vec![start]);
         while let Some([x, y]) = open.pop() {
             if diverges(&y) {
@@ -421,7 +426,7 @@ mod tests {
                 return false;
             }
             for l in x.iter().flat_map(|s| labels_of(&union, *s)).filter(|l| *l != LabelId::TAU) {
-                let next = [&x, &y].map(|set| after(&union, set, l, true));
+                let next = [&x, &y].map(|set| successors(&union, set, l, true));
                 if seen.insert(next.clone()) {
                     open.push(next);
                 }
@@ -434,17 +439,17 @@ mod tests {
     fn impossible(a: &Lts, b: &Lts) -> bool {
         is_matched(a, b, true, &|lts, p, q| {
             let at = |s| Lts { initial: s, ..lts.clone() };
-            Some(included(&at(q), &at(p), true))
+            Some(includes_traces(&at(q), &at(p), true))
         })
     }
 
     /// Computes the greatest ready simulation, or coupled simulation, from the definition.
-    fn related(a: &Lts, b: &Lts, coupled: bool) -> bool {
+    fn is_related(a: &Lts, b: &Lts, coupled: bool) -> bool {
         let (union, first, second) = disjoint_union(a, b);
         let n = union.state_count();
         let weakly = |t: usize, l: LabelId| -> BTreeSet<StateId> {
-            let all = over(&union, &BTreeSet::from([StateId::new(t)]), coupled);
-            if coupled && l == LabelId::TAU { all } else { after(&union, &all, l, coupled) }
+            let all = tau_closure(&union, &BTreeSet::from([StateId::new(t)]), coupled);
+            if coupled && l == LabelId::TAU { all } else { successors(&union, &all, l, coupled) }
         };
         let mut r = vec![vec![true; n]; n];
         loop {
@@ -482,11 +487,11 @@ mod tests {
             let (e, f) = (random.below(2 * n + 1), random.below(2 * m + 2));
             let (a, b) = (random_lts(&mut random, n, e, 3), random_lts(&mut random, m, f, 3));
             for (preorder, expected) in [
-                (Preorder::TRACE, included(&a, &b, false)),
-                (Preorder::WEAK_TRACE, included(&a, &b, true)),
-                (Preorder::SIMULATION, simulated(&a, &b)),
-                (Preorder::READY_SIMULATION, related(&a, &b, false)),
-                (Preorder::COUPLED_SIMULATION, related(&a, &b, true)),
+                (Preorder::TRACE, includes_traces(&a, &b, false)),
+                (Preorder::WEAK_TRACE, includes_traces(&a, &b, true)),
+                (Preorder::SIMULATION, simulates(&a, &b)),
+                (Preorder::READY_SIMULATION, is_related(&a, &b, false)),
+                (Preorder::COUPLED_SIMULATION, is_related(&a, &b, true)),
                 (Preorder::FAILURES, refuses(&a, &b, false)),
                 (Preorder::WEAK_FAILURES, refuses(&a, &b, true)),
                 (Preorder::FAILURES_DIVERGENCES, fails_or_diverges(&a, &b)),

@@ -41,7 +41,7 @@ impl Partition {
         Self { blocks: blocks as usize, block_of }
     }
     /// True if two states are in one class.
-    pub fn same(&self, a: StateId, b: StateId) -> bool {
+    pub fn same_class(&self, a: StateId, b: StateId) -> bool {
         self.block_of[a.index()] == self.block_of[b.index()]
     }
 }
@@ -196,8 +196,8 @@ mod tests {
     use super::*;
     use mu_base::random::Random;
 
-    /// Both algorithms, with names in the order of first states.
-    fn both(lts: &Lts, divergence: bool) -> [Partition; 2] {
+    /// Returns both algorithms, with names in the order of first states.
+    fn both_partitions(lts: &Lts, divergence: bool) -> [Partition; 2] {
         let tau = components(lts);
         with_contracted(lts, &tau, divergence, |graph| {
             [refine(graph, 1), bunches::refine(graph)].map(|(blocks, of)| {
@@ -217,11 +217,11 @@ mod tests {
             let lts = naive::random_lts(&mut random, states, edges, labels);
             for kind in [Bisimulation::Branching, Bisimulation::DivergenceBranching] {
                 let wanted = naive::bisimulation(&lts, kind);
-                let [_, found] = both(&lts, kind == Bisimulation::DivergenceBranching);
+                let [_, found] = both_partitions(&lts, kind == Bisimulation::DivergenceBranching);
                 for (s, row) in wanted.iter().enumerate() {
                     for (t, &same) in row.iter().enumerate() {
                         let (x, y) = (StateId::new(s), StateId::new(t));
-                        assert_eq!(found.same(x, y), same, "seed {seed}, {kind:?}: {s}, {t}");
+                        assert_eq!(found.same_class(x, y), same, "seed {seed}, {kind:?}: {s}, {t}");
                     }
                 }
                 merged += usize::from(found.blocks < states);
@@ -256,7 +256,7 @@ mod tests {
             let table = Labels { texts: texts.collect() };
             let lts = Lts::from_edges(StateId::of(0), states, &list, table);
             for divergence in [false, true] {
-                let [signatures, found] = both(&lts, divergence);
+                let [signatures, found] = both_partitions(&lts, divergence);
                 assert_eq!(found, signatures, "seed {seed}, divergence {divergence}");
                 many += usize::from(1 < found.blocks && found.blocks < states);
             }

@@ -160,7 +160,7 @@ pub fn merge_rows<T: Copy + Eq + Hash>(
 /// Sorts the parts of each multi-action by their texts, so that `b|a` and `a|b` are one label.
 #[must_use]
 pub fn in_order<S: Labelled>(mut system: S) -> S {
-    renumber(&mut system, ordered);
+    renumber(&mut system, sort_parts);
     system
 }
 
@@ -170,13 +170,13 @@ pub fn merge_orders<S: Labelled>(mut system: S) -> S {
     let texts = system.labels_mut().0.texts.iter().skip(1);
     let mut first: HashMap<String, String> = HashMap::new();
     for label in texts.clone().filter(|label| label.contains('|')) {
-        first.entry(ordered(label)).or_insert_with(|| label.clone());
+        first.entry(sort_parts(label)).or_insert_with(|| label.clone());
     }
     let is_first = |label: &String| {
-        !label.contains('|') || first.get(&ordered(label)).is_none_or(|first| first == label)
+        !label.contains('|') || first.get(&sort_parts(label)).is_none_or(|first| first == label)
     };
     if !texts.into_iter().all(is_first) {
-        renumber(&mut system, |label| match first.get(&ordered(label)) {
+        renumber(&mut system, |label| match first.get(&sort_parts(label)) {
             Some(first) if label.contains('|') => first.clone(),
             _ => label.to_string(),
         });
@@ -185,7 +185,7 @@ pub fn merge_orders<S: Labelled>(mut system: S) -> S {
 }
 
 /// Sorts the parts of a multi-action by their texts; a time remains at the end.
-pub fn ordered(label: &str) -> String {
+pub fn sort_parts(label: &str) -> String {
     let mut all = parts(label);
     all.sort_unstable();
     at_time(&all.join("|"), label_time::split(label).1)
@@ -303,7 +303,7 @@ mod tests {
     use super::*;
     use mu_base::ids::StateId;
 
-    /// A transition with each label, each to a state of its own.
+    /// Returns a transition with each label, each to a state of its own.
     fn system(labels: &[&str]) -> Lts {
         let mut table = Labels::default();
         table.texts.extend(labels.iter().map(|l| l.to_string()));
@@ -354,7 +354,7 @@ mod tests {
         assert!(error.message.contains("`d`") && error.notes[0].contains("a, b, c"), "{error:?}");
     }
 
-    fn renamed(labels: &[&str], rename: &[(&str, &str)], hide: &[&str]) -> Vec<String> {
+    fn relabel_texts(labels: &[&str], rename: &[(&str, &str)], hide: &[&str]) -> Vec<String> {
         let relabel = Relabel {
             rename: rename.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect(),
             hide: hide.iter().map(|h| h.to_string()).collect(),
@@ -366,27 +366,27 @@ mod tests {
     #[test]
     fn actions_renamed_to_tau_are_hidden() {
         assert_eq!(
-            renamed(&["a(1)|b", "a(1)", "c"], &[("a", "tau"), ("c", "tau")], &[]),
+            relabel_texts(&["a(1)|b", "a(1)", "c"], &[("a", "tau"), ("c", "tau")], &[]),
             ["b", "tau", "tau"]
         );
     }
 
     #[test]
     fn renamed_parts_in_any_order_are_one_label() {
-        assert_eq!(renamed(&["a|b", "b|z"], &[("a", "z")], &[]), ["z|b", "z|b"]);
+        assert_eq!(relabel_texts(&["a|b", "b|z"], &[("a", "z")], &[]), ["z|b", "z|b"]);
     }
 
     #[test]
     fn times_are_no_part_of_actions() {
         let labels = ["a(1)|b @ 3", "b @ 3", "b @ 4"];
-        assert_eq!(renamed(&labels, &[], &["b"]), ["a(1) @ 3", "tau @ 3", "tau @ 4"]);
-        assert_eq!(renamed(&labels, &[], &["a"]), ["b @ 3", "b @ 3", "b @ 4"]);
-        assert_eq!(renamed(&labels, &[], &["b @ 3"]), ["a(1) @ 3", "tau @ 3", "b @ 4"]);
+        assert_eq!(relabel_texts(&labels, &[], &["b"]), ["a(1) @ 3", "tau @ 3", "tau @ 4"]);
+        assert_eq!(relabel_texts(&labels, &[], &["a"]), ["b @ 3", "b @ 3", "b @ 4"]);
+        assert_eq!(relabel_texts(&labels, &[], &["b @ 3"]), ["a(1) @ 3", "tau @ 3", "b @ 4"]);
         assert_eq!(
-            renamed(&labels, &[("b", "c"), ("a(1)", "d")], &[]),
+            relabel_texts(&labels, &[("b", "c"), ("a(1)", "d")], &[]),
             ["d|c @ 3", "c @ 3", "c @ 4"]
         );
-        assert_eq!(ordered("c|a(1) @ (1 / 2)"), "a(1)|c @ (1 / 2)");
+        assert_eq!(sort_parts("c|a(1) @ (1 / 2)"), "a(1)|c @ (1 / 2)");
     }
 
     #[test]

@@ -34,10 +34,10 @@ pub fn determinise(lts: &Lts, weak: bool, threads: usize) -> Lts {
 }
 
 /// True if two states have the same (weak) traces; other states are not compared.
-pub fn same(lts: &Lts, a: StateId, b: StateId, weak: bool, threads: usize) -> bool {
+pub fn has_same_traces(lts: &Lts, a: StateId, b: StateId, weak: bool, threads: usize) -> bool {
     let (fine, small) = prepare(lts, weak, threads);
     let (det, of) = subsets(&small, weak, &[fine.block_of[a.index()], fine.block_of[b.index()]]);
-    strong(&det, threads).same(StateId::of(of[0]), StateId::of(of[1]))
+    strong(&det, threads).same_class(StateId::of(of[0]), StateId::of(of[1]))
 }
 
 /// True if a system has this trace (`weak`: with taus in between). Follows the labels step by step,
@@ -150,7 +150,7 @@ fn listed_subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
     (Lts { initial: StateId::of(0), offsets, labels, targets, table: lts.table.clone() }, of)
 }
 
-/// The same with `weak`, for long paths of tau steps.
+/// Does the same with `weak`, for long paths of tau steps.
 fn shared_subsets(lts: &Lts, roots: &[u32]) -> (Lts, Vec<u32>) {
     let mut weak = SharedSteps::of(lts);
     let mut numbers: AHashMap<SharedSet, u32> = AHashMap::new();

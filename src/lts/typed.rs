@@ -241,7 +241,7 @@ impl TypedDeclarations {
         Some((parts, time))
     }
     /// Returns a label of a system without typed form; `None` if all have one.
-    pub fn unknown<'l>(&self, lts: &'l Lts) -> Option<&'l str> {
+    pub fn untyped_label<'l>(&self, lts: &'l Lts) -> Option<&'l str> {
         // The first label is tau, independent of its text.
         lts.table.texts.iter().skip(1).find(|t| self.label(t).is_none()).map(String::as_str)
     }

@@ -280,7 +280,7 @@ fn without_redundant(lts: &Lts) -> Lts {
     without_steps_of(lts, &Weak::of(lts))
 }
 
-/// The same with the weak steps of the system.
+/// Does the same with the weak steps of the system.
 fn without_steps_of(lts: &Lts, weak: &Weak) -> Lts {
     let can = |s: StateId, l: LabelId, t: StateId| weak.has(s, l, t);
     let mut offsets = vec![0];

@@ -70,7 +70,13 @@ impl<'m> StepCache<'m> {
 }
 
 /// Returns the vector after the `i`-th of some steps of a group.
-pub fn after(model: &dyn Model, group: u32, vector: &[u32], steps: &Steps, i: usize) -> Vec<u32> {
+pub fn successor(
+    model: &dyn Model,
+    group: u32,
+    vector: &[u32],
+    steps: &Steps,
+    i: usize,
+) -> Vec<u32> {
     let writes = &model.groups()[group as usize].writes;
     let mut target = vector.to_vec();
     for (slot, value) in writes.iter().zip(&steps.values[i * writes.len()..]) {
@@ -112,7 +118,7 @@ mod tests {
                         "group {g} at {vector:?}"
                     );
                     for i in 0..steps.labels.len() {
-                        let target = after(&model, g as u32, &vector, steps, i);
+                        let target = successor(&model, g as u32, &vector, steps, i);
                         let written = |s: usize| group.writes.iter().position(|w| *w as usize == s);
                         let value = |s: usize| {
                             written(s)

@@ -322,7 +322,7 @@ impl<'m> Walk<'m, '_> {
         }
         self.out.all.push(Access { spot, stored, block: self.block.clone() });
     }
-    fn within(&mut self, run: impl FnOnce(&mut Self)) {
+    fn in_block(&mut self, run: impl FnOnce(&mut Self)) {
         self.blocks += 1;
         self.block.push(self.blocks);
         stacker::maybe_grow(64 << 10, 1 << 20, || run(self));
@@ -350,7 +350,7 @@ impl<'m> Walk<'m, '_> {
                         continue;
                     };
                     self.expect(index, *over);
-                    match (&index.kind, bound(env, index)) {
+                    match (&index.kind, bound_variable(env, index)) {
                         (ExprKind::Constant(n), _) => Part::At(*n),
                         (_, Some(bound)) => Part::Bound(bound),
                         _ => Part::Some,
@@ -443,7 +443,7 @@ impl<'m> Walk<'m, '_> {
             },
             AliasTarget::Value(value) => {
                 self.value(env, value);
-                bound(env, value).map_or(Meaning::Defined, Meaning::Bound)
+                bound_variable(env, value).map_or(Meaning::Defined, Meaning::Bound)
             }
         };
         env.meanings[alias.local.index()] = meaning;
@@ -452,7 +452,7 @@ impl<'m> Walk<'m, '_> {
     // ---- expressions -------------------------------------------------------------------------
 
     /// Collects the accesses of an expression that is copied; returns what is stored.
-    fn copied(&mut self, env: &mut Env, e: &'m Expr) -> Stored {
+    fn collect_copy(&mut self, env: &mut Env, e: &'m Expr) -> Stored {
         match &e.kind {
             ExprKind::Constant(n) => Stored::Constant(*n),
             ExprKind::Read(place) => {
@@ -498,8 +498,8 @@ impl<'m> Walk<'m, '_> {
             ExprKind::Binary(op, a, b) => self.binary(env, e, (*op, a, b), expected),
             ExprKind::Conditional(c, a, b) => {
                 self.value(env, c);
-                self.within(|w| w.value(env, a));
-                self.within(|w| w.value(env, b));
+                self.in_block(|w| w.value(env, a));
+                self.in_block(|w| w.value(env, b));
             }
             ExprKind::Quantified { all, local, domain, body } => {
                 self.domain(env, domain);
@@ -508,7 +508,7 @@ impl<'m> Walk<'m, '_> {
                 self.bind(env, *local);
                 // With this value it visits all elements, each with the same value.
                 let visits_all = expected == Some(*all);
-                self.within(|w| {
+                self.in_block(|w| {
                     w.expected = expected.filter(|_| visits_all);
                     w.value(env, body);
                 });
@@ -556,17 +556,17 @@ impl<'m> Walk<'m, '_> {
                 self.value(env, a);
                 // What is known when the right operand is evaluated.
                 if self.called == called {
-                    defined(a, op != Binary::Or, env.number, &mut self.facts);
+                    collect_defined(a, op != Binary::Or, env.number, &mut self.facts);
                 }
-                self.within(|w| {
+                self.in_block(|w| {
                     w.expected = expected;
                     w.value(env, b);
                 });
                 self.facts.truncate(known);
             }
             Binary::Equal | Binary::NotEqual => {
-                self.compared(env, a);
-                self.compared(env, b);
+                self.collect_operand(env, a);
+                self.collect_operand(env, b);
                 if has_multiset(&self.model.types, a.ty) {
                     self.out.others.push((Construct::Comparison, e.span, u64::MAX));
                 }
@@ -591,11 +591,11 @@ impl<'m> Walk<'m, '_> {
         }
     }
     /// Collects the accesses of an operand of `=`: parts of arrays and records may be undefined.
-    fn compared(&mut self, env: &mut Env, e: &'m Expr) {
+    fn collect_operand(&mut self, env: &mut Env, e: &'m Expr) {
         if self.model.types.is_simple(e.ty) {
             self.value(env, e);
         } else {
-            self.copied(env, e);
+            self.collect_copy(env, e);
         }
     }
     fn domain(&mut self, env: &mut Env, domain: &'m Domain) {
@@ -624,7 +624,7 @@ impl<'m> Walk<'m, '_> {
         removes: Option<&Spot>,
     ) {
         let (start, inner, assumes) = (self.out.all.len(), self.frames, self.assumes);
-        self.within(|w| w.value(env, predicate));
+        self.in_block(|w| w.value(env, predicate));
         let mut ordered = self.writes(start, inner) || self.out.opaque || self.assumes > assumes;
         if let Some(removed) = removes {
             // Only the element at the position may be read.
@@ -652,9 +652,9 @@ impl<'m> Walk<'m, '_> {
             let local = Spot { base: Base::Local(inner.number, at as u32), parts: Vec::new() };
             match argument {
                 Argument::Value(value) => {
-                    let stored = self.copied(env, value);
+                    let stored = self.collect_copy(env, value);
                     self.expect(value, function.frame.locals[at].ty);
-                    match bound(env, value) {
+                    match bound_variable(env, value) {
                         Some(bound) => inner.meanings[at] = Meaning::Bound(bound),
                         None => self.note(local, Some(stored)),
                     }
@@ -671,7 +671,7 @@ impl<'m> Walk<'m, '_> {
         let returns = std::mem::take(&mut self.returns);
         let result = std::mem::replace(&mut self.result, function.result);
         self.calls += 1;
-        self.within(|w| w.statements(&mut inner, &function.body));
+        self.in_block(|w| w.statements(&mut inner, &function.body));
         self.calls -= 1;
         (self.returns, self.result) = (returns, result);
         self.facts.clear();
@@ -702,30 +702,30 @@ impl<'m> Walk<'m, '_> {
                 for clause in clauses {
                     self.value(env, &clause.condition);
                     self.facts.clear();
-                    self.within(|w| w.statements(env, &clause.body));
+                    self.in_block(|w| w.statements(env, &clause.body));
                 }
-                self.within(|w| w.statements(env, otherwise));
+                self.in_block(|w| w.statements(env, otherwise));
             }
             StmtKind::Switch { value, cases, otherwise } => {
                 self.value(env, value);
                 for case in cases {
                     for value in &case.matches {
-                        self.within(|w| w.value(env, value));
+                        self.in_block(|w| w.value(env, value));
                     }
-                    self.within(|w| w.statements(env, &case.body));
+                    self.in_block(|w| w.statements(env, &case.body));
                 }
-                self.within(|w| w.statements(env, otherwise));
+                self.in_block(|w| w.statements(env, otherwise));
             }
             StmtKind::For { local, domain, body } => {
                 self.iterations(env, stmt, *local, domain, body)
             }
-            StmtKind::While { condition, body } => self.within(|w| {
+            StmtKind::While { condition, body } => self.in_block(|w| {
                 w.value(env, condition);
                 w.statements(env, body);
             }),
             StmtKind::Return(value) => {
                 if let Some(value) = value {
-                    self.compared(env, value);
+                    self.collect_operand(env, value);
                     if let Some(ty) = self.result {
                         self.expect(value, ty);
                     }
@@ -734,7 +734,7 @@ impl<'m> Walk<'m, '_> {
             }
             StmtKind::Put(Put::Text(_)) => {}
             StmtKind::Put(Put::Value(value)) => {
-                self.copied(env, value);
+                self.collect_copy(env, value);
             }
             StmtKind::Error(_) => self.faults += 1,
             StmtKind::Claim { number, condition } => {
@@ -801,7 +801,7 @@ impl<'m> Walk<'m, '_> {
             return;
         }
         let is_simple = self.model.types.is_simple(target.ty);
-        let stored = match self.copied(env, value) {
+        let stored = match self.collect_copy(env, value) {
             Stored::Other if !is_simple => Stored::Unknown,
             stored => stored,
         };
@@ -821,7 +821,7 @@ impl<'m> Walk<'m, '_> {
         let (start, inner) = (self.out.all.len(), self.frames);
         let before = (self.returns, self.assumes);
         let block = self.block.clone();
-        self.within(|w| w.statements(env, body));
+        self.in_block(|w| w.statements(env, body));
         let sets = self.sets(domain);
         if sets != 0 {
             self.out.loops.push(Iterations {
@@ -838,7 +838,7 @@ impl<'m> Walk<'m, '_> {
 }
 
 /// Returns the bound variable that an expression reads.
-fn bound(env: &Env, e: &Expr) -> Option<u32> {
+fn bound_variable(env: &Env, e: &Expr) -> Option<u32> {
     match &e.kind {
         ExprKind::Read(place) => bound_place(env, place),
         _ => None,
@@ -856,16 +856,16 @@ fn bound_place(env: &Env, place: &Place) -> Option<u32> {
 }
 
 /// Adds the places that are defined if a condition is `holds`.
-fn defined<'m>(of: &'m Expr, holds: bool, frame: u32, out: &mut Vec<(u32, &'m Place)>) {
+fn collect_defined<'m>(of: &'m Expr, holds: bool, frame: u32, out: &mut Vec<(u32, &'m Place)>) {
     match &of.kind {
-        ExprKind::Unary(Unary::Not, a) => defined(a, !holds, frame, out),
+        ExprKind::Unary(Unary::Not, a) => collect_defined(a, !holds, frame, out),
         ExprKind::Binary(Binary::And, a, b) if holds => {
-            defined(a, true, frame, out);
-            defined(b, true, frame, out);
+            collect_defined(a, true, frame, out);
+            collect_defined(b, true, frame, out);
         }
         ExprKind::Binary(Binary::Or, a, b) if !holds => {
-            defined(a, false, frame, out);
-            defined(b, false, frame, out);
+            collect_defined(a, false, frame, out);
+            collect_defined(b, false, frame, out);
         }
         ExprKind::IsUndefined(place) if !holds => out.push((frame, place)),
         _ => {}

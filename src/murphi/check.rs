@@ -185,7 +185,7 @@ impl<'a> Checker<'a> {
         }
     }
     /// Returns the result; an error is reported.
-    fn settled<T>(&mut self, result: Result<T>) -> Option<T> {
+    fn report_error<T>(&mut self, result: Result<T>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(error) => {
@@ -194,11 +194,11 @@ impl<'a> Checker<'a> {
             }
         }
     }
-    fn written(&self, span: Span) -> &'a str {
+    fn source_text(&self, span: Span) -> &'a str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
     /// Returns a type for a message.
-    fn shown(&self, ty: TypeId) -> String {
+    fn type_text(&self, ty: TypeId) -> String {
         let text = self.out.types.text(ty);
         match self.out.types.kind(ty) {
             TypeKind::Boolean | TypeKind::Integer => text,
@@ -233,7 +233,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Runs a part in a scope of its own.
-    fn scoped<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> T {
+    fn in_scope<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> T {
         self.scopes.push(AHashMap::default());
         let result = part(self);
         self.scopes.pop();
@@ -249,7 +249,7 @@ impl<'a> Checker<'a> {
         let says = if role == NameRole::Local || whole == name.span {
             self.signature(name, meaning)
         } else {
-            line(self.written(whole))
+            line(self.source_text(whole))
         };
         let local = self.scopes.len() > 2;
         let binding = match self.declared.get(&name.span.start) {

@@ -168,7 +168,7 @@ impl<'m> Lower<'m> {
                 Binding::Choose { local, multiset, .. } => {
                     let slot = given.next().map_or(0, |p| p.1);
                     self.scope.bound[local.index()] = Bound::Const(slot);
-                    let spot = self.chosen(multiset)?;
+                    let spot = self.choose_place(multiset)?;
                     let Shape::Multiset { stride, .. } = *self.layout.shape_of(spot.ty) else {
                         return Err(Diagnostic::internal("`choose` over no multiset"));
                     };
@@ -293,7 +293,7 @@ impl<'m> Lower<'m> {
             Some(statements) => {
                 let body = self.begin_unit(part.frame);
                 self.bind(part, &parameters, None, &mut Vec::new())?;
-                let addressed = self.addressed(statements);
+                let addressed = self.addressed_locals(statements);
                 self.locals(0, &addressed)?;
                 self.statements(statements)?;
                 self.emit(Op::Done);

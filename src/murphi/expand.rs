@@ -43,7 +43,7 @@ pub fn expand(model: &Model) -> Result<String> {
 
 type Result<T, E = Diagnostic> = std::result::Result<T, E>;
 
-fn unsupported<T>(span: Span, message: &str) -> Result<T> {
+fn reject<T>(span: Span, message: &str) -> Result<T> {
     Err(Diagnostic::at(Stage::Unsupported, span, format!("`expand`: {message}")))
 }
 
@@ -200,7 +200,7 @@ impl<'m> Writer<'m> {
     }
 
     fn processes(&mut self) -> Result<()> {
-        let sorted = self.sorted();
+        let sorted = self.sort_multisets();
         let mut assumed = Vec::new();
         for property in &self.model.properties {
             let title = property.name.clone().unwrap_or_default();
@@ -388,7 +388,7 @@ impl<'m> Writer<'m> {
                     let TypeKind::Multiset { capacity, element } =
                         *self.model.types.kind(multiset.ty)
                     else {
-                        return unsupported(multiset.span, "this is no multiset");
+                        return reject(multiset.span, "this is no multiset");
                     };
                     let test = format!("0 <= {name} && {name} < {capacity}");
                     instance.bindings.push((name.clone(), "Int".into(), Some(test)));
@@ -468,7 +468,7 @@ impl<'m> Writer<'m> {
     }
 
     /// Returns the cells of the state in a result `r`, with sorted multisets.
-    fn sorted(&self) -> String {
+    fn sort_multisets(&self) -> String {
         let mut sets = Vec::new();
         for (global, first) in self.model.globals.iter().zip(&self.globals) {
             cells::multisets(&self.model.types, global.ty, *first, &mut sets);

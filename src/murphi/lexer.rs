@@ -143,7 +143,7 @@ pub fn piece(text: &str) -> Result<(Piece, usize), (String, usize)> {
         return number(text);
     }
     if matches!(first, '"' | '“') {
-        return quoted(text, first);
+        return quoted_text(text, first);
     }
     if let Some(s) = SIGNS.iter().find(|s| text.starts_with(**s)) {
         return sign(Tok::Sign(s), s.len());
@@ -182,7 +182,7 @@ fn number(text: &str) -> Result<(Piece, usize), (String, usize)> {
 
 /// Reads a text: from `"` to `"`, or from `“` to `”` or `"`. A backslash protects the character
 /// that follows it.
-fn quoted(text: &str, opener: char) -> Result<(Piece, usize), (String, usize)> {
+fn quoted_text(text: &str, opener: char) -> Result<(Piece, usize), (String, usize)> {
     let mut characters = text.char_indices().skip(1);
     while let Some((at, c)) = characters.next() {
         match c {

@@ -17,7 +17,7 @@ use crate::typed::{Binding, Claim, Domain, Model, Property, TypeId};
 
 /// Returns the scalarsets that occur in parameters of liveness properties, each with the first such
 /// property.
-pub(crate) fn followed(model: &Model) -> Vec<Asymmetry> {
+pub(crate) fn followed_scalarsets(model: &Model) -> Vec<Asymmetry> {
     let all = scalarsets(model);
     let (mut found, mut known) = (Vec::new(), 0);
     for property in model.properties.iter().filter(|p| p.claim == Claim::Liveness) {

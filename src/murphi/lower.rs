@@ -138,7 +138,7 @@ impl<'m> Lower<'m> {
         let count = model.functions.len();
         let body = (layout.words as u32 + BODY_WORDS) * 64;
         Ok(Self {
-            functions: called(model),
+            functions: measure_functions(model),
             strict: false,
             layout,
             model,
@@ -254,7 +254,7 @@ impl<'m> Lower<'m> {
             None => None,
         };
         self.scope.returns = Returns::Call { result };
-        let used = self.addressed(&function.body);
+        let used = self.addressed_locals(&function.body);
         self.locals(parameters, &used)?;
         self.statements(&function.body)?;
         if function.result.is_some() {
@@ -561,7 +561,7 @@ impl<'m> Lower<'m> {
         Ok(())
     }
     /// Fails unless the value, if there is one, belongs to the type.
-    pub(crate) fn within(&mut self, value: Val, ty: TypeId, span: Span) -> Lowered<()> {
+    pub(crate) fn check_range(&mut self, value: Val, ty: TypeId, span: Span) -> Lowered<()> {
         let Some(simple) = self.layout.simple(ty).cloned() else { return Ok(()) };
         let fault = || Fault::OutOfRange(self.model.types.text(ty));
         match value {
@@ -656,7 +656,9 @@ impl<'m> Lower<'m> {
                     return Err(Diagnostic::internal("this type is no array"));
                 };
                 let over = self.simple(over)?;
-                if let Some(loc) = self.selected(index, &over, (base, offset, count, stride))? {
+                if let Some(loc) =
+                    self.select_element(index, &over, (base, offset, count, stride))?
+                {
                     return Ok(Spot { loc, ty: element });
                 }
                 let value = self.value(index)?;
@@ -685,7 +687,7 @@ impl<'m> Lower<'m> {
                                 (d, 0)
                             }
                         };
-                        self.indexed(base, offset, (a, low, count, stride), *span, fault)?
+                        self.index_element(base, offset, (a, low, count, stride), *span, fault)?
                     }
                 };
                 Spot { loc, ty: element }
@@ -697,7 +699,7 @@ impl<'m> Lower<'m> {
                 };
                 let loc = match self.position(*position)? {
                     Val::Const(slot) => Loc::At(base, offset + slot as u32 * stride + 1),
-                    Val::Reg(a) => self.indexed(
+                    Val::Reg(a) => self.index_element(
                         base,
                         offset + 1,
                         (a, 0, capacity, stride),
@@ -711,7 +713,7 @@ impl<'m> Lower<'m> {
     }
     /// Returns the place of an element that a variable selects, if all its values are indices:
     /// then it only has to be defined. Without another element the place is that of the first.
-    fn selected(
+    fn select_element(
         &mut self,
         index: &'m Expr,
         over: &Simple,
@@ -744,7 +746,7 @@ impl<'m> Lower<'m> {
         }
         Ok(Some(Loc::At(Some(d), offset)))
     }
-    fn indexed(
+    fn index_element(
         &mut self,
         base: Option<Reg>,
         offset: u32,
@@ -795,7 +797,7 @@ impl<'m> Lower<'m> {
         Ok(())
     }
     /// Marks the locals that are passed to `var` parameters, also through aliases.
-    pub(crate) fn addressed(&self, body: &'m [Stmt]) -> Vec<bool> {
+    pub(crate) fn addressed_locals(&self, body: &'m [Stmt]) -> Vec<bool> {
         let mut marks = vec![false; self.scope.frame.locals.len()];
         let mut aliases: AHashMap<usize, usize> = AHashMap::default();
         let mut roots = Vec::new();
@@ -828,7 +830,7 @@ fn root(place: &Place) -> Option<usize> {
 }
 
 /// Measures the functions and finds the recursive ones.
-fn called(model: &Model) -> Vec<Called> {
+fn measure_functions(model: &Model) -> Vec<Called> {
     let count = model.functions.len();
     let mut own = vec![0u32; count];
     let mut calls: Vec<Vec<usize>> = vec![Vec::new(); count];

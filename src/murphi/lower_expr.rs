@@ -748,7 +748,7 @@ impl<'m> Lower<'m> {
         if self.layout.simple(to.ty).is_some() {
             let a = self.load(from, false, span)?;
             if from.ty != to.ty {
-                self.within(Val::Reg(a), to.ty, span)?;
+                self.check_range(Val::Reg(a), to.ty, span)?;
             }
             self.store(to, Val::Reg(a), true)?;
         } else if self.layout.same_encoding(to.ty, from.ty) {
@@ -991,10 +991,10 @@ fn fold_unary(op: Unary, a: i64) -> Option<i64> {
 
 /// Applies an operator to constants. `None` if the result does not fit, or if there is none.
 fn fold_binary(op: Binary, a: i64, b: i64) -> Option<i64> {
-    applied(op, a, b).filter(|value| *value != UNDEFINED)
+    apply(op, a, b).filter(|value| *value != UNDEFINED)
 }
 
-fn applied(op: Binary, a: i64, b: i64) -> Option<i64> {
+fn apply(op: Binary, a: i64, b: i64) -> Option<i64> {
     match op {
         Binary::Add => a.checked_add(b),
         Binary::Equal => Some(i64::from(a == b)),

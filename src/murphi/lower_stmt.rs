@@ -192,20 +192,20 @@ impl<'m> Lower<'m> {
                 }
                 let a = self.load(from, false, place.span)?;
                 if !self.fits(value, to.ty) {
-                    self.within(Val::Reg(a), to.ty, span)?;
+                    self.check_range(Val::Reg(a), to.ty, span)?;
                 }
                 return self.store(to, Val::Reg(a), true);
             }
         }
-        let (from, maybe) = self.copied(value)?;
+        let (from, maybe) = self.evaluate_copy(value)?;
         if !self.fits(value, to.ty) {
-            self.within(from, to.ty, span)?;
+            self.check_range(from, to.ty, span)?;
         }
         self.store(to, from, maybe)
     }
     /// Evaluates an expression of a simple type where an undefined value is copied. True if it may
     /// be undefined.
-    fn copied(&mut self, value: &'m Expr) -> Lowered<(Val, bool)> {
+    fn evaluate_copy(&mut self, value: &'m Expr) -> Lowered<(Val, bool)> {
         if let Some(value) = self.constant(value) {
             return Ok((Val::Const(value), false));
         }
@@ -382,9 +382,9 @@ impl<'m> Lower<'m> {
     }
     fn assign_result(&mut self, result: Spot, value: &'m Expr, span: Span) -> Lowered<()> {
         if self.layout.simple_or_number(value.ty) {
-            let (from, maybe) = self.copied(value)?;
+            let (from, maybe) = self.evaluate_copy(value)?;
             if maybe || !self.fits(value, result.ty) {
-                self.within(from, result.ty, span)?;
+                self.check_range(from, result.ty, span)?;
             }
             return self.store(result, from, maybe);
         }
@@ -433,7 +433,7 @@ impl<'m> Lower<'m> {
             recursive: self.scope.recursive,
         };
         let outer = std::mem::replace(&mut self.scope, scope);
-        let addressed = self.addressed(&function.body);
+        let addressed = self.addressed_locals(&function.body);
         self.locals(arguments.len(), &addressed)?;
         self.statements(&function.body)?;
         if result.is_some() && !ends_with_return(&function.body) {
@@ -459,7 +459,7 @@ impl<'m> Lower<'m> {
             }
             Argument::Value(value) if self.layout.simple_or_number(value.ty) => {
                 if let Some(known) = self.constant(value) {
-                    self.within(Val::Const(known), ty, span)?;
+                    self.check_range(Val::Const(known), ty, span)?;
                     return Ok(Bound::Const(known));
                 }
                 // The callee writes neither its parameter nor a register of its caller.
@@ -468,15 +468,15 @@ impl<'m> Lower<'m> {
                         (self.scope.bound[local.index()], &steps[..])
                 {
                     if !self.fits(value, ty) {
-                        self.within(Val::Reg(reg), ty, span)?;
+                        self.check_range(Val::Reg(reg), ty, span)?;
                     }
                     return Ok(Bound::Reg { reg, maybe });
                 }
                 let reg = self.register()?;
                 let mark = self.top;
-                let (from, maybe) = self.copied(value)?;
+                let (from, maybe) = self.evaluate_copy(value)?;
                 if !self.fits(value, ty) {
-                    self.within(from, ty, span)?;
+                    self.check_range(from, ty, span)?;
                 }
                 if from == Val::Const(UNDEFINED) {
                     return Ok(Bound::Const(UNDEFINED));
@@ -560,7 +560,7 @@ impl<'m> Lower<'m> {
         })
     }
     /// Evaluates the place of a multiset for `choose`.
-    pub(crate) fn chosen(&mut self, multiset: &'m Place) -> Lowered<Spot> {
+    pub(crate) fn choose_place(&mut self, multiset: &'m Place) -> Lowered<Spot> {
         self.place(multiset)
     }
 }

@@ -188,7 +188,7 @@ impl ProtocolModel {
     }
     /// Returns the names of types and members that are words or functions of formulas, each with
     /// its name in formulas.
-    pub fn renamed(&self) -> Vec<(String, String)> {
+    pub fn renamed_words(&self) -> Vec<(String, String)> {
         [renamed_types(&self.typed), self.renamed.clone()].concat()
     }
     /// Returns the rules with actions that differ from their names, because the identifier of the
@@ -234,7 +234,7 @@ impl ProtocolModel {
             .collect()
     }
     /// Widens intervals of bits to the whole multisets that they meet.
-    fn widened(&self, bits: &[(u32, u32)], normal: &Normal) -> Vec<(u32, u32)> {
+    fn widen_to_multisets(&self, bits: &[(u32, u32)], normal: &Normal) -> Vec<(u32, u32)> {
         let mut all = bits.to_vec();
         for (from, to) in normal.multisets() {
             if bits.iter().any(|b| b.0 < to && from < b.1) {
@@ -257,7 +257,8 @@ impl ProtocolModel {
             self.program.rules.iter().map(|r| footprint(&self.program, r.guard)).collect();
         for at in 0..self.program.rules.len() {
             let body = footprint(&self.program, self.program.rules[at].body);
-            let writes = self.widened(&[&guards[at].writes[..], &body.writes].concat(), &normal);
+            let writes =
+                self.widen_to_multisets(&[&guards[at].writes[..], &body.writes].concat(), &normal);
             let mut tests = guards[at].reads.clone();
             for (other, guard) in guards.iter().enumerate() {
                 if !self.priorities.is_empty() && self.priorities[other] < self.priorities[at] {
@@ -502,7 +503,7 @@ fn starts(
         let state = machine.memory[..program.layout.words].to_vec();
         let assumptions = (0..program.properties.len() as u32)
             .filter(|at| claim(typed, program, *at) == Claim::Assume);
-        match machine.assumed(assumptions, &state) {
+        match machine.check_assumptions(assumptions, &state) {
             Ok(true) if machine.discards(discarding, &state) => continue,
             Ok(true) => {}
             Ok(false) => continue,
@@ -680,7 +681,7 @@ impl ProtocolWorker<'_> {
         self.normal.sort(&mut self.machine.memory);
         let after = self.machine.memory[..self.state.len()].to_vec();
         let assumptions = self.model.assumptions.iter().map(|(at, _)| *at);
-        if !self.machine.assumed(assumptions, &after)?
+        if !self.machine.check_assumptions(assumptions, &after)?
             || self.machine.discards(&self.model.discarding, &after)
         {
             return Ok(None);

@@ -790,7 +790,7 @@ impl Normal {
         neighbours.map(exchange).collect()
     }
     /// Returns the image of a state under a permutation of all elements.
-    pub fn permuted(&mut self, state: &[u64], permutation: &[u32]) -> &[u64] {
+    pub fn permute(&mut self, state: &[u64], permutation: &[u32]) -> &[u64] {
         self.load(state);
         self.permutation.clear();
         self.permutation.extend_from_slice(permutation);

@@ -379,7 +379,7 @@ impl<'p> Orders<'p> {
         places
     }
     /// Returns the claims `cover` that a run of this check fulfilled, by number.
-    pub(crate) fn covered(&self) -> &[bool] {
+    pub(crate) fn covered_claims(&self) -> &[bool] {
         &self.machine.covered
     }
     fn check(&mut self, state: &[u64], groups: &[u32]) -> Result<(), Asymmetry> {
@@ -396,13 +396,13 @@ impl<'p> Orders<'p> {
             }
             for n in 0..self.permutations[class].all.len() {
                 let permutation = &self.permutations[class].all[n].0;
-                let image = self.normal.permuted(state, permutation).to_vec();
+                let image = self.normal.permute(state, permutation).to_vec();
                 for (group, found) in groups.iter().zip(&results) {
                     let mut expected = found.clone();
                     for outcome in &mut expected {
                         if let Outcome::State(to) = outcome {
                             let permutation = &self.permutations[class].all[n].0;
-                            *to = self.normal.permuted(to, permutation).to_vec();
+                            *to = self.normal.permute(to, permutation).to_vec();
                         }
                     }
                     expected.sort_unstable();

@@ -221,10 +221,10 @@ impl Origin for ModelInstance<'_> {
     fn parts(&self) -> &[OriginPart] {
         &self.parts
     }
-    fn started(&self) -> Option<&str> {
+    fn start_symbol(&self) -> Option<&str> {
         self.correspondence.started.as_deref()
     }
-    fn failed(&self) -> Option<&str> {
+    fn failure_symbol(&self) -> Option<&str> {
         self.correspondence.failed.as_deref()
     }
     fn starts(&mut self) -> Vec<OriginStep> {

@@ -45,7 +45,7 @@ type Result<T, E = Diagnostic> = std::result::Result<T, E>;
 /// Paths, each with a result.
 type Forks<T> = Result<Vec<(Path, T)>>;
 
-fn unsupported<T>(span: Span, message: impl Into<String>) -> Result<T> {
+fn reject<T>(span: Span, message: impl Into<String>) -> Result<T> {
     Err(Diagnostic::at(Stage::Unsupported, span, message))
 }
 
@@ -58,7 +58,7 @@ pub struct Translation {
     pub correspondence: Correspondence,
 }
 
-/// Translates a model for every size of a scalarset, which [`sized`] returns.
+/// Translates a model for every size of a scalarset, which [`scalarset_of_size`] returns.
 ///
 /// # Errors
 ///
@@ -90,7 +90,7 @@ pub fn translate(model: &Model, node: TypeId) -> Result<Translation> {
 /// # Errors
 ///
 /// The constant has another use in the text than one `scalarset(NAME)`.
-pub fn sized(
+pub fn scalarset_of_size(
     name: &str,
     (source, text): (SourceId, &str),
     (model, other): (&Model, &Model),
@@ -111,7 +111,7 @@ pub fn sized(
         sizes += usize::from(is_size);
         if !is_size && !is_declared {
             let text = format!("`{name}` is more than the size of a scalarset here");
-            return unsupported(token.span, text);
+            return reject(token.span, text);
         }
     }
     let size = |m: &Model, at: usize| match m.types.all.get(at).map(|t| &t.kind) {
@@ -221,7 +221,7 @@ impl<'m> Translator<'m> {
         }
         self.is_start = false;
         if let Some(failure) = self.failures.first() {
-            return unsupported(failure.span, "a start state may fail");
+            return reject(failure.span, "a start state may fail");
         }
         for (number, rule) in model.rules.iter().enumerate() {
             let name = rule.name.clone().unwrap_or_else(|| format!("rule {}", number + 1));
@@ -231,7 +231,7 @@ impl<'m> Translator<'m> {
                     None => vec![path],
                 };
                 if enabled.iter().any(|path| !path.writes.is_empty()) {
-                    return unsupported(rule.span, "a guard that writes variables");
+                    return reject(rule.span, "a guard that writes variables");
                 }
                 for path in enabled {
                     for path in self.body(path, &rule.body)? {
@@ -274,7 +274,7 @@ impl<'m> Translator<'m> {
                     }
                     Binding::Alias(alias) => next.extend(self.alias(path, alias)?),
                     Binding::Choose { span, .. } => {
-                        return unsupported(*span, "`choose` has no proof for every size");
+                        return reject(*span, "`choose` has no proof for every size");
                     }
                 }
             }
@@ -315,7 +315,7 @@ impl<'m> Translator<'m> {
     fn count(&mut self, span: Span) -> Result<()> {
         self.paths += 1;
         if self.paths > MAX_PATHS {
-            return unsupported(span, format!("more than {MAX_PATHS} paths through the rules"));
+            return reject(span, format!("more than {MAX_PATHS} paths through the rules"));
         }
         Ok(())
     }

@@ -137,23 +137,26 @@ impl<'a> Parser<'a> {
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         token
     }
-    fn written(&self, span: Span) -> &'a str {
+    fn source_text(&self, span: Span) -> &'a str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
     /// Prints the next token for a message.
-    fn shown(&self) -> String {
+    fn token_text(&self) -> String {
         match self.peek() {
             Tok::End => "the end of the file".into(),
             Tok::Key(key) => format!("the keyword `{}`", key.text()),
-            Tok::Text => format!("the text {}", mu_base::naming::line(self.written(self.span()))),
-            _ => format!("`{}`", self.written(self.span())),
+            Tok::Text => {
+                format!("the text {}", mu_base::naming::line(self.source_text(self.span())))
+            }
+            _ => format!("`{}`", self.source_text(self.span())),
         }
     }
     fn fail(&self, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::at(Stage::Syntax, span, message)
     }
     fn unexpected(&self, expected: &str) -> Diagnostic {
-        let error = self.fail(self.span(), format!("found {}, expected {expected}", self.shown()));
+        let error =
+            self.fail(self.span(), format!("found {}, expected {expected}", self.token_text()));
         let rest = self.text.get(self.span().start as usize..).unwrap_or("");
         match rest.starts_with("//") || rest.starts_with('%') {
             true => error.note(COMMENTS),
@@ -172,7 +175,7 @@ impl<'a> Parser<'a> {
     }
     fn is_word_at(&self, ahead: usize, word: &str) -> bool {
         let token = self.peek_at(ahead);
-        token.tok == Tok::Name && self.written(token.span).eq_ignore_ascii_case(word)
+        token.tok == Tok::Name && self.source_text(token.span).eq_ignore_ascii_case(word)
     }
     fn is_sign_at(&self, ahead: usize, sign: &str) -> bool {
         matches!(self.peek_at(ahead).tok, Tok::Sign(s) if s == sign)
@@ -219,7 +222,7 @@ impl<'a> Parser<'a> {
             return Err(error);
         }
         let span = self.next().span;
-        let written = self.written(span);
+        let written = self.source_text(span);
         let lower = written.to_ascii_lowercase();
         let text = match lower.as_str() {
             "boolean" | "true" | "false" => lower,
@@ -228,9 +231,9 @@ impl<'a> Parser<'a> {
         Ok(Name { text, span })
     }
     /// Reads the text of a token, without its quotation marks.
-    fn quoted(&mut self) -> (String, Span) {
+    fn quoted_text(&mut self) -> (String, Span) {
         let span = self.next().span;
-        let written = self.written(span);
+        let written = self.source_text(span);
         let inner = written
             .strip_prefix(['"', '“'])
             .and_then(|rest| rest.strip_suffix(['"', '”']))
@@ -242,7 +245,7 @@ impl<'a> Parser<'a> {
         if self.is_key(Key::End) || self.is_key(word) {
             return Ok(self.next().span);
         }
-        let opener = self.written(opened);
+        let opener = self.source_text(opened);
         Err(self
             .unexpected(&format!("`end` or `{}`", word.text()))
             .related(opened, format!("this `{opener}` is not closed")))

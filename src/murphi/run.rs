@@ -120,7 +120,7 @@ impl<'p> Machine<'p> {
     ///
     /// # Errors
     /// The instruction that fails.
-    pub(crate) fn assumed(
+    pub(crate) fn check_assumptions(
         &mut self,
         assumptions: impl Iterator<Item = u32>,
         state: &[u64],
@@ -230,20 +230,24 @@ impl<'p> Machine<'p> {
                     Op::Const { d, value } => get!(d) = value,
                     Op::Move { d, a } => get!(d) = get!(a),
                     Op::Load { d, from, bias } => {
-                        let raw = seen(watch, memory, from);
+                        let raw = read_field(watch, memory, from);
                         fail_if!(raw == 0);
                         get!(d) = (raw as i64).wrapping_add(i64::from(bias));
                     }
-                    Op::Peek { d, from, bias } => get!(d) = peeked(seen(watch, memory, from), bias),
-                    Op::Raw { d, from } => get!(d) = seen(watch, memory, from) as i64,
+                    Op::Peek { d, from, bias } => {
+                        get!(d) = decode(read_field(watch, memory, from), bias)
+                    }
+                    Op::Raw { d, from } => get!(d) = read_field(watch, memory, from) as i64,
                     Op::LoadAt { d, at, width, offset, bias } => {
-                        let raw = seen_at(watch, memory, place(get!(at), offset), width);
+                        let raw = read_field_at(watch, memory, place(get!(at), offset), width);
                         fail_if!(raw == 0);
                         get!(d) = (raw as i64).wrapping_add(i64::from(bias));
                     }
                     Op::PeekAt { d, at, width, offset, bias } => {
-                        get!(d) =
-                            peeked(seen_at(watch, memory, place(get!(at), offset), width), bias);
+                        get!(d) = decode(
+                            read_field_at(watch, memory, place(get!(at), offset), width),
+                            bias,
+                        );
                     }
                     Op::Store { a, to, bias } => {
                         set_field(watch, memory, to, get!(a).wrapping_sub(i64::from(bias)) as u64);
@@ -251,7 +255,7 @@ impl<'p> Machine<'p> {
                     Op::SetRaw { to, raw } => set_field(watch, memory, to, u64::from(raw)),
                     Op::Defined { a } => fail_if!(get!(a) == UNDEFINED),
                     Op::LoadIndex { d, from, bias, stride, .. } => {
-                        let raw = seen(watch, memory, from);
+                        let raw = read_field(watch, memory, from);
                         fail_if!(raw == 0);
                         get!(d) = ((raw as i64).wrapping_add(i64::from(bias)))
                             .wrapping_mul(i64::from(stride));
@@ -280,12 +284,12 @@ impl<'p> Machine<'p> {
                     Op::JumpBelow { a, value, to } => jump!(get!(a) < i64::from(value), to),
                     Op::JumpAbove { a, value, to } => jump!(get!(a) > i64::from(value), to),
                     Op::JumpField { from, raw, to } => {
-                        let found = seen(watch, memory, from);
+                        let found = read_field(watch, memory, from);
                         fail_if!(found == 0);
                         jump!(found == u64::from(raw), to);
                     }
                     Op::JumpOther { from, raw, to } => {
-                        let found = seen(watch, memory, from);
+                        let found = read_field(watch, memory, from);
                         fail_if!(found == 0);
                         jump!(found != u64::from(raw), to);
                     }
@@ -326,14 +330,14 @@ impl<'p> Machine<'p> {
 
 /// Reads a field and reports it.
 #[inline(always)]
-fn seen<W: Watch>(watch: &mut W, memory: &[u64], field: Bits) -> u64 {
+fn read_field<W: Watch>(watch: &mut W, memory: &[u64], field: Bits) -> u64 {
     watch.read(memory, field.offset(), field.width);
     field.get(memory)
 }
 
 /// Reads a field at an offset and reports it.
 #[inline(always)]
-fn seen_at<W: Watch>(watch: &mut W, memory: &[u64], at: usize, width: u8) -> u64 {
+fn read_field_at<W: Watch>(watch: &mut W, memory: &[u64], at: usize, width: u8) -> u64 {
     watch.read(memory, at, width);
     read(memory, at, width)
 }
@@ -366,7 +370,7 @@ fn rare<W: Watch>(
         }};
     }
     match op {
-        Op::StoreMaybe { a, to, bias } => set_field(watch, memory, to, stored(get!(a), bias)),
+        Op::StoreMaybe { a, to, bias } => set_field(watch, memory, to, encode(get!(a), bias)),
         Op::Put { a, to } => set_field(watch, memory, to, get!(a) as u64),
         Op::Copy { from, to } => {
             watch.copy(memory, to.offset(), from.offset(), from.width as usize);
@@ -389,13 +393,13 @@ fn rare<W: Watch>(
             get!(d) = (at * u64::from(stride)) as i64;
         }
         Op::RawAt { d, at, width, offset } => {
-            get!(d) = seen_at(watch, memory, place(get!(at), offset), width) as i64;
+            get!(d) = read_field_at(watch, memory, place(get!(at), offset), width) as i64;
         }
         Op::SetRawAt { at, width, offset, raw } => {
             set_at!(place(get!(at), offset), width, u64::from(raw));
         }
         Op::LoadSpan { d, width, offset, bias } => {
-            let raw = seen_at(watch, memory, offset as usize, width);
+            let raw = read_field_at(watch, memory, offset as usize, width);
             if raw == 0 {
                 return false;
             }
@@ -406,7 +410,7 @@ fn rare<W: Watch>(
             set_at!(place(get!(at), offset), width, raw);
         }
         Op::StoreMaybeAt { a, at, width, offset, bias } => {
-            let raw = stored(get!(a), bias);
+            let raw = encode(get!(a), bias);
             set_at!(place(get!(at), offset), width, raw);
         }
         Op::PutAt { a, at, width, offset } => {
@@ -485,7 +489,7 @@ fn on_multiset<W: Watch>(
             let shape = program.multisets[multiset as usize];
             let mut slot = get!(at) as usize;
             let mut left = shape.capacity;
-            while left > 0 && seen_at(watch, memory, slot, 1) != 0 {
+            while left > 0 && read_field_at(watch, memory, slot, 1) != 0 {
                 slot += shape.stride as usize;
                 left -= 1;
             }
@@ -505,7 +509,7 @@ fn on_multiset<W: Watch>(
                 return false;
             }
             let at = get!(at) as usize + slot * shape.stride as usize;
-            if seen_at(watch, memory, at, 1) == 0 {
+            if read_field_at(watch, memory, at, 1) == 0 {
                 return false;
             }
             zero(memory, at, shape.stride as usize, watch);
@@ -517,12 +521,12 @@ fn on_multiset<W: Watch>(
 }
 
 #[inline(always)]
-fn peeked(raw: u64, bias: i32) -> i64 {
+fn decode(raw: u64, bias: i32) -> i64 {
     if raw == 0 { UNDEFINED } else { (raw as i64).wrapping_add(i64::from(bias)) }
 }
 
 #[inline(always)]
-fn stored(value: i64, bias: i32) -> u64 {
+fn encode(value: i64, bias: i32) -> u64 {
     if value == UNDEFINED { 0 } else { value.wrapping_sub(i64::from(bias)) as u64 }
 }
 

@@ -17,7 +17,7 @@
 use crate::code::{Fault, Instance, Program};
 use crate::footprint::{footprint, has_assumption};
 use crate::guards::Guards;
-use crate::liveness::followed;
+use crate::liveness::followed_scalarsets;
 use crate::normal::Normal;
 use crate::orders::{Asymmetry, Orders};
 use crate::parents::Parents;
@@ -219,7 +219,8 @@ pub fn explore(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Explored {
     let permutes = options.symmetry && Normal::new(model, program, true).permutes();
-    let mut asymmetries = if permutes && options.checks { followed(model) } else { Vec::new() };
+    let mut asymmetries =
+        if permutes && options.checks { followed_scalarsets(model) } else { Vec::new() };
     loop {
         match explore_with(model, program, options, &asymmetries, (budget, progress)) {
             Ok(explored) => return Explored { asymmetries, ..explored },
@@ -339,7 +340,7 @@ impl Explored {
             all.insert(state.clone());
             while let Some(next) = open.pop() {
                 for exchange in &exchanges {
-                    let image = normal.permuted(&next, exchange).to_vec();
+                    let image = normal.permute(&next, exchange).to_vec();
                     if all.insert(image.clone()) {
                         open.push(image);
                     }
@@ -365,7 +366,7 @@ impl Search<'_> {
             match self.machine.run(start.body) {
                 Ended::Done => self.collect(NO_PARENT, (0, 0), u64::MAX),
                 Ended::Fault(pc) => self.fault(pc, Culprit::Start(at as u32), None),
-                Ended::Stopped => self.stopped(budget),
+                Ended::Stopped => self.record_stop(budget),
                 _ => {}
             }
             self.flush(budget);
@@ -398,7 +399,7 @@ impl Search<'_> {
     fn ended(&self) -> bool {
         self.failure.is_some() || self.asymmetry.is_some() || self.stop != Stop::Complete
     }
-    fn stopped(&mut self, budget: &Budget) {
+    fn record_stop(&mut self, budget: &Budget) {
         self.stop = budget.check(self.states.len() as u64).err().unwrap_or(Stop::Interrupted);
     }
     fn fault(&mut self, pc: u32, culprit: Culprit, state: Option<u32>) {
@@ -425,7 +426,7 @@ impl Search<'_> {
                 None
             }
             Ended::Stopped => {
-                self.stopped(budget);
+                self.record_stop(budget);
                 None
             }
             _ => Some(false),
@@ -455,7 +456,7 @@ impl Search<'_> {
     /// Returns the classes of invariants that read a difference of two states, as a mask. All
     /// others have one answer in both states.
     #[inline(always)]
-    fn touched(&self, state: &[u64], parent: &[u64]) -> u64 {
+    fn touched_classes(&self, state: &[u64], parent: &[u64]) -> u64 {
         let mut touched = 0;
         for (class, reads) in self.reads.chunks_exact(state.len()).enumerate() {
             let words = state.iter().zip(parent).zip(reads);
@@ -639,7 +640,7 @@ impl Search<'_> {
                 None
             }
             Ended::Stopped => {
-                self.stopped(budget);
+                self.record_stop(budget);
                 None
             }
             _ => Some(false),
@@ -669,7 +670,7 @@ impl Search<'_> {
                 let culprit = if in_guard { Culprit::Guard(rule) } else { Culprit::Rule(rule) };
                 return self.fault(pc, culprit, Some(number));
             }
-            (_, Ended::Stopped) => return self.stopped(budget),
+            (_, Ended::Stopped) => return self.record_stop(budget),
             _ => return,
         }
         self.rules += 1;
@@ -681,7 +682,7 @@ impl Search<'_> {
             moves.progress |= changed;
             if changed {
                 let touched = match self.normal.permutes() {
-                    true => self.touched(&self.machine.memory[..current.len()], current),
+                    true => self.touched_classes(&self.machine.memory[..current.len()], current),
                     false => 0,
                 };
                 self.collect(number, (at, rule), touched);
@@ -722,7 +723,7 @@ impl Search<'_> {
             self.touched.push(touched);
         }
     }
-    /// Evaluates the assumptions in the state of the machine, as [`Machine::assumed`].
+    /// Evaluates the assumptions in the state of the machine, as [`Machine::check_assumptions`].
     fn is_assumed(&mut self, parent: u32) -> bool {
         let (words, budget) = (self.program.layout.words, Budget::default());
         let from = (parent != NO_PARENT).then_some(parent);
@@ -791,7 +792,7 @@ impl Search<'_> {
                     self.touched[n]
                 } else {
                     let first = self.places[n].0 as usize * words;
-                    self.touched(state, &self.block[first..first + words])
+                    self.touched_classes(state, &self.block[first..first + words])
                 };
                 if touched != 0 || checks {
                     put(&mut self.machine.memory, state);
@@ -887,7 +888,8 @@ impl Search<'_> {
             }
             uncovered_claims = (0..self.model.claims.len() as u32)
                 .filter(|n| {
-                    let also = self.orders.as_ref().is_some_and(|o| o.covered()[*n as usize]);
+                    let also =
+                        self.orders.as_ref().is_some_and(|o| o.covered_claims()[*n as usize]);
                     self.model.claims[*n as usize].claim == Claim::Cover
                         && !self.machine.covered[*n as usize]
                         && !also

@@ -189,7 +189,7 @@ impl Traces {
                         let word = &mut memory[*word as usize];
                         *word = *word & !long(*a, *b) | long(*c, *d);
                     }
-                    return Ok((rest & 1 == 1, ended(a, b)));
+                    return Ok((rest & 1 == 1, run_end(a, b)));
                 }
                 kind::EQUAL => {
                     let is_equal = equal(memory, node[1] as usize, node[2] as usize, rest as usize);
@@ -282,7 +282,7 @@ fn numbers(ended: Ended) -> [u32; 2] {
 
 /// Returns the end of a run with two numbers.
 #[inline(always)]
-fn ended(kind: u32, pc: u32) -> Ended {
+fn run_end(kind: u32, pc: u32) -> Ended {
     match kind {
         0 => Ended::Done,
         1 => Ended::Yes,

@@ -104,7 +104,7 @@ impl Arena {
         start.get().map_or(&[], |start| &self.edges[start as usize..(start + count) as usize])
     }
     /// Returns the edge by which the owner wins from a vertex; `None` if none was chosen.
-    pub fn chosen(&self, v: u32) -> Option<Edge> {
+    pub fn chosen_edge(&self, v: u32) -> Option<Edge> {
         self.choice[v as usize].get().map(|e| self.edges[e as usize])
     }
     /// True if a vertex has an open predecessor, so that its value still matters.

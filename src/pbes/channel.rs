@@ -43,7 +43,7 @@ pub(super) struct Channel {
     sets: AHashMap<(u32, u64), Set>,
 }
 
-fn malformed() -> Diagnostic {
+fn malformed_error() -> Diagnostic {
     Diagnostic::new(Stage::File, "a malformed set of obligations")
 }
 
@@ -134,29 +134,30 @@ impl Channel {
         bytes: &mut &[u8],
         state: &mut dyn FnMut(&[u8]) -> Result<u32, Diagnostic>,
     ) -> Result<Set, Diagnostic> {
-        let head = take(bytes).ok_or_else(malformed)?;
+        let head = take(bytes).ok_or_else(malformed_error)?;
         if head & 1 == 1 {
-            for _ in 0..take(bytes).ok_or_else(malformed)? {
-                let node = self.node(bytes).ok_or_else(malformed)?;
+            for _ in 0..take(bytes).ok_or_else(malformed_error)? {
+                let node = self.node(bytes).ok_or_else(malformed_error)?;
                 self.nodes.push(node);
             }
-            for _ in 0..take(bytes).ok_or_else(malformed)? {
+            for _ in 0..take(bytes).ok_or_else(malformed_error)? {
                 let there =
-                    take(bytes).and_then(|q| u32::try_from(q).ok()).ok_or_else(malformed)?;
-                let length =
-                    take(bytes).and_then(|n| usize::try_from(n).ok()).ok_or_else(malformed)?;
-                let (name, rest) = bytes.split_at_checked(length).ok_or_else(malformed)?;
+                    take(bytes).and_then(|q| u32::try_from(q).ok()).ok_or_else(malformed_error)?;
+                let length = take(bytes)
+                    .and_then(|n| usize::try_from(n).ok())
+                    .ok_or_else(malformed_error)?;
+                let (name, rest) = bytes.split_at_checked(length).ok_or_else(malformed_error)?;
                 *bytes = rest;
                 if self.states.insert(there, state(name)?).is_some() {
-                    return Err(malformed());
+                    return Err(malformed_error());
                 }
             }
         }
         let number = u32::try_from(head >> 1)
             .ok()
             .filter(|n| *n as usize <= self.nodes.len())
-            .ok_or_else(malformed)?;
-        self.set(operations, number, 0).ok_or_else(malformed)
+            .ok_or_else(malformed_error)?;
+        self.set(operations, number, 0).ok_or_else(malformed_error)
     }
 
     fn node(&self, bytes: &mut &[u8]) -> Option<ReceivedNode> {
@@ -255,7 +256,7 @@ mod tests {
             for (members, bytes) in &written {
                 let rest = &mut &bytes[..];
                 let mut name = |name: &[u8]| {
-                    let q = u32::from_be_bytes(name.try_into().map_err(|_| malformed())?);
+                    let q = u32::from_be_bytes(name.try_into().map_err(|_| malformed_error())?);
                     let mut numbers = numbers.borrow_mut();
                     numbers.push(q);
                     Ok(numbers.len() as u32 - 1)
@@ -272,7 +273,7 @@ mod tests {
             out.export(
                 &own,
                 here.from_members(&written[7].0),
-                &mut |_| Err(malformed()),
+                &mut |_| Err(malformed_error()),
                 &mut bytes,
             )
             .unwrap();

@@ -191,7 +191,7 @@ pub fn check(
     options: Options,
     budget: &Budget,
 ) -> Result<Answer, Diagnostic> {
-    let mut automaton = Automaton::new(formula)?.limited(budget);
+    let mut automaton = Automaton::new(formula)?.with_budget(budget);
     if let Some(checkpoint_store) = options.checkpoint_store {
         automaton.import_states(&checkpoint_store.names())?;
     }

@@ -86,7 +86,8 @@ impl PortableAnnotator for ObligationAnnotator<'_, '_> {
     }
     fn import(&mut self, channel: usize, bytes: &mut &[u8]) -> Result<u32, Diagnostic> {
         let Self { thread, oracle, channels, .. } = self;
-        let mut state = |name: &[u8]| oracle.borrow_mut().automaton.named(name).map(|q| q.number());
+        let mut state =
+            |name: &[u8]| oracle.borrow_mut().automaton.find_state(name).map(|q| q.number());
         let set = channels[channel].import(&mut thread.operations, bytes, &mut state)?;
         self.thread.result(set)
     }
@@ -108,7 +109,7 @@ impl PortableAnnotator for ObligationAnnotator<'_, '_> {
         Ok(part)
     }
     fn atom(&mut self, name: &[u8]) -> Result<u32, Diagnostic> {
-        let q = self.oracle.borrow_mut().automaton.named(name)?;
+        let q = self.oracle.borrow_mut().automaton.find_state(name)?;
         Ok(self.thread.operations.sets().from_members(&[q.number()]))
     }
 }
@@ -205,7 +206,7 @@ pub(super) fn search(
     if !task.explore.confluent.iter().any(|c| *c) {
         return Ok(once(all_steps, automaton)?.0);
     }
-    let priority = match priority::forbidden(automaton, analysis) {
+    let priority = match priority::violated_condition(automaton, analysis) {
         Some(forbidden) => forbidden,
         None => {
             let (result, tau_sensitive) = once(task, automaton)?;
@@ -213,7 +214,7 @@ pub(super) fn search(
             // steps between its steps.
             match (&result.found, tau_sensitive) {
                 (Some((ProductResult::Verdict(_), _)), Some(name)) => {
-                    let q = automaton.named(&name)?;
+                    let q = automaton.find_state(&name)?;
                     priority::of_states(automaton, task.labels, &[q.number()])?
                 }
                 _ => return Ok(SearchResult { priority: Priority::Used, ..result }),
@@ -403,8 +404,8 @@ fn replay(
     let mut builder = Builder::new((at, 0));
     let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
     for (n, pair) in path.windows(2).enumerate() {
-        let q = automaton.named(&pair[0].atom)?;
-        let next = automaton.named(&pair[1].atom)?;
+        let q = automaton.find_state(&pair[0].atom)?;
+        let next = automaton.find_state(&pair[1].atom)?;
         source.successors(at, &mut transitions)?;
         let mut taken: Option<(String, LabelId, StateId)> = None;
         for &(label, target) in transitions.iter().filter(|t| source.vector(t.1) == pair[1].vector)
@@ -421,7 +422,7 @@ fn replay(
         at = target;
     }
     let last = path.last().ok_or_else(broken)?;
-    let (q, n) = (automaton.named(&last.atom)?, narrow::index(path.len()) - 1);
+    let (q, n) = (automaton.find_state(&last.atom)?, narrow::index(path.len()) - 1);
     source.successors(at, &mut transitions)?;
     let mut witnesses = Vec::new();
     if last.local {

@@ -28,7 +28,7 @@ pub(super) fn game_evidence(
         let mut follow = Vec::new();
         if instance.arena.is_universal(v) != value {
             // The winner's own vertex: its choice (none if a rule decided it here).
-            follow.extend(instance.arena.chosen(v));
+            follow.extend(instance.arena.chosen_edge(v));
         } else {
             follow.extend(instance.arena.edges(v));
         }

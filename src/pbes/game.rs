@@ -30,7 +30,7 @@ pub fn game(
     options: &mu_explore::Options,
     budget: &Budget,
 ) -> Result<Game, Diagnostic> {
-    let mut automaton = Automaton::new(formula)?.limited(budget);
+    let mut automaton = Automaton::new(formula)?.with_budget(budget);
     // Priority of confluent steps preserves only some formulas.
     let plain = options.without_confluence();
     let mut source = LazyTransitions::new(model, &plain)?;
@@ -80,13 +80,13 @@ pub fn game(
                     );
                 }
             };
-        let here = automaton.here(q)?;
+        let here = automaton.obligations_here(q)?;
         push_moves(&automaton, here, s, &mut moves);
         source.successors(s, &mut transitions)?;
         let label_dependent = automaton.depends_on_labels_here(q);
         for &(label, target) in &transitions {
             if label_dependent {
-                let answer = automaton.here_if(q, label, labels)?;
+                let answer = automaton.obligations_here_if(q, label, labels)?;
                 push_moves(&automaton, answer, s, &mut moves);
             }
             let answer = automaton.step(q, label, labels)?;

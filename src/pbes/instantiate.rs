@@ -180,7 +180,7 @@ impl Instantiation {
             return Err(Diagnostic::internal("the start of the game is expanded twice"));
         };
         edges.clear();
-        let here = automaton.here(q)?;
+        let here = automaton.obligations_here(q)?;
         let mut decided = here == ObligationSet::Decided;
         for q in automaton.set(here).iter() {
             edges.push(Edge { to: self.vertex(automaton, s, *q), label: None });
@@ -190,7 +190,7 @@ impl Instantiation {
             let label_dependent = automaton.depends_on_labels_here(q);
             for &(label, target) in &*transitions {
                 if label_dependent {
-                    let answer = automaton.here_if(q, label, labels)?;
+                    let answer = automaton.obligations_here_if(q, label, labels)?;
                     if answer == ObligationSet::Decided {
                         self.g.deciding.insert(v, (label, target));
                         decided = true;

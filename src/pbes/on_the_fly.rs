@@ -99,7 +99,7 @@ pub fn decide(
     let Truth::Known(value) = play.arena.truth(ROOT) else {
         return Err(Diagnostic::internal("the game has no winner at its start"));
     };
-    Ok(play.finished(value, name))
+    Ok(play.decided_game(value, name))
 }
 
 impl Construction<'_> {
@@ -133,7 +133,7 @@ impl Construction<'_> {
             self.queued[v as usize] = false;
             polls += 1;
             if polls.is_multiple_of(256) {
-                self.polled(polls, budget).map_err(Diagnostic::stopped)?;
+                self.poll(polls, budget).map_err(Diagnostic::stopped)?;
             }
             if self.arena.truth(v) != Truth::Open
                 || self.arena.is_expanded(v)
@@ -168,7 +168,7 @@ impl Construction<'_> {
         Ok(None)
     }
 
-    fn polled(&self, polls: u64, budget: &Budget) -> Result<(), Stop> {
+    fn poll(&self, polls: u64, budget: &Budget) -> Result<(), Stop> {
         budget.check(self.source.state_count() as u64)?;
         if polls.is_multiple_of(16 * 1024) { budget.check_memory() } else { Ok(()) }
     }
@@ -223,7 +223,7 @@ impl Construction<'_> {
 
     /// Returns the expanded and reachable part of the game; unexpanded vertices are lost for the
     /// winner.
-    fn finished(&self, value: bool, name: &str) -> DecidedGame {
+    fn decided_game(&self, value: bool, name: &str) -> DecidedGame {
         let winner = if value { Player::Even } else { Player::Odd };
         let mut number = vec![Maybe::NONE; self.arena.len()];
         let (mut order, mut at, mut left_out) = (vec![ROOT], 0, 0);

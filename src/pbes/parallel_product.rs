@@ -351,7 +351,7 @@ impl<'a> AutomatonOwner<'a> {
         // The targets appear only in evidence, which is computed elsewhere.
         let steps: Vec<(LabelId, StateId)> =
             labels.into_iter().map(|l| (l, StateId::of(0))).collect();
-        let decided = self.decided(states, &steps)?;
+        let decided = self.decides_against(states, &steps)?;
         self.confirm_decision(states, &steps, decided)?;
         Ok(decided)
     }
@@ -373,7 +373,7 @@ impl<'a> AutomatonOwner<'a> {
         Ok(())
     }
     /// True if a state with these steps decides one of the formula states against the formula.
-    fn decided(
+    fn decides_against(
         &mut self,
         states: &[u32],
         steps: &[(LabelId, StateId)],
@@ -497,7 +497,7 @@ impl<'a> AutomatonOwner<'a> {
             let Some(images) = images.filter(|_| image_steps.len() == steps.len()) else {
                 return Err(self.refute(element));
             };
-            match self.decided(&images, &image_steps) {
+            match self.decides_against(&images, &image_steps) {
                 Ok(image) if image == decided => {}
                 Err(limit) if limit.stop.is_some() => return Err(limit),
                 _ => return Err(self.refute(element)),
@@ -577,7 +577,7 @@ pub trait CheckpointStore: Sync {
     /// Returns the writer for a search.
     fn checkpoints(&self, search: &str) -> Box<dyn CheckpointWriter + '_>;
     /// Returns the stored state of a search, if any.
-    fn restored(&self, search: &str) -> Result<Option<RestoredSearch>, Diagnostic>;
+    fn restore(&self, search: &str) -> Result<Option<RestoredSearch>, Diagnostic>;
 }
 
 /// Result of a search, with the reductions used.
@@ -611,7 +611,7 @@ pub fn search(
     }
     let priority = match task.explore.confluent.iter().any(|c| *c) {
         false => Priority::None,
-        true => match priority::forbidden(automaton, analysis) {
+        true => match priority::violated_condition(automaton, analysis) {
             Some(forbidden) => forbidden,
             None => {
                 let mut observations = Observations::default();
@@ -825,7 +825,7 @@ impl OneSearch<'_> {
             stored_as.as_ref().map(|(checkpoint_store, name)| checkpoint_store.checkpoints(name));
         let restored = stored_as
             .as_ref()
-            .map(|(checkpoint_store, name)| checkpoint_store.restored(name))
+            .map(|(checkpoint_store, name)| checkpoint_store.restore(name))
             .transpose()?
             .flatten();
         let extras = AnnotateExtras {
@@ -839,14 +839,14 @@ impl OneSearch<'_> {
         let counts = count(&annotated, sets, CachedAutomaton::new(queries))?;
         let mut known = AHashSet::new();
         if confluent_priority || visibility.is_some() {
-            annotated.each(&mut |set, _, _| {
+            annotated.for_each_state(&mut |set, _, _| {
                 known.insert(set);
                 Ok(())
             })?;
         }
         let found = ExplorationResult {
             reached: sets.union(known),
-            decided: annotated.decided(),
+            decided: annotated.is_decided(),
             forward: annotated.forward(),
             stop: annotated.outcome().stop.clone(),
             symmetries: annotated.outcome().symmetries,
@@ -920,7 +920,7 @@ fn count(
         ProductCounts { states: 0, steps: outcome.transitions, ..ProductCounts::default() };
     let mut sizes = Vec::new();
     let mut operations = Operations::new(sets);
-    annotated.each(&mut |set, orbit, fixed| {
+    annotated.for_each_state(&mut |set, orbit, fixed| {
         let mut all = set;
         for element in fixed {
             let image = operations.image(set, element - 1, &mut automaton)?;

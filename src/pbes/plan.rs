@@ -95,7 +95,7 @@ fn operands(
             out.push(q);
             continue;
         }
-        let here = automaton.here(q)?;
+        let here = automaton.obligations_here(q)?;
         if here == ObligationSet::Decided {
             return Ok(None);
         }

@@ -26,7 +26,7 @@ use ahash::AHashMap;
 use mu_base::ids::{FixId, VarId};
 use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{DataSpec, Expr, Substitution};
-use mu_data::print::{SpecPrinter, unused};
+use mu_data::print::{SpecPrinter, unused_name};
 use mu_formula::direct::is_finite;
 use mu_formula::normal::{NodeId, Normal, NormalNode, normalise};
 use mu_formula::typed::{Action, TypedFormula};
@@ -123,7 +123,7 @@ pub fn system(formula: &TypedFormula, process: &LinearProcess) -> Result<System,
     let initial = match call {
         Some(Predicate::Call(name, values)) => (name, values),
         _ => {
-            let name = t.unused("Start");
+            let name = t.unused_name("Start");
             t.equations(false, &name, &[], normal.root, &mut equations)?;
             (name, values)
         }
@@ -172,7 +172,7 @@ fn equation_names(normal: &Normal, data: &DataSpec) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for fix in &normal.fixes {
         let base = if fix.name.starts_with('\'') { "Z" } else { &fix.name };
-        let name = unused(base, |n| {
+        let name = unused_name(base, |n| {
             names.iter().any(|m| m == n) || data.signature.ops().any(|o| o.1.name == n)
         });
         names.push(name);
@@ -237,8 +237,8 @@ fn modal(normal: &Normal) -> Vec<bool> {
 
 impl Translator<'_> {
     /// Returns a name that no variable of the system has.
-    fn unused(&self, base: &str) -> String {
-        unused(base, |n| {
+    fn unused_name(&self, base: &str) -> String {
+        unused_name(base, |n| {
             self.names.iter().any(|m| m == n) || self.data.signature.ops().any(|o| o.1.name == n)
         })
     }
@@ -287,7 +287,7 @@ impl Translator<'_> {
         let name = match self.auxiliary.get(&body) {
             Some(name) => name.clone(),
             None => {
-                let name = self.unused("Next");
+                let name = self.unused_name("Next");
                 self.names.push(name.clone());
                 self.auxiliary.insert(body, name.clone());
                 self.waiting.push(body);
@@ -299,7 +299,7 @@ impl Translator<'_> {
     }
 
     /// Prints the predicate below a quantifier.
-    fn quantified(
+    fn print_quantifier(
         &mut self,
         all: bool,
         vars: Vec<VarId>,
@@ -349,8 +349,10 @@ impl Translator<'_> {
                         .collect::<Result<_, _>>()?;
                     junction(all, parts)
                 }
-                NormalNode::Forall(vars, body) => self.quantified(true, vars, body, state)?,
-                NormalNode::Exists(vars, body) => self.quantified(false, vars, body, state)?,
+                NormalNode::Forall(vars, body) => self.print_quantifier(true, vars, body, state)?,
+                NormalNode::Exists(vars, body) => {
+                    self.print_quantifier(false, vars, body, state)?
+                }
                 NormalNode::Must(action, body) => {
                     self.modality(node, &action, body, true, state)?
                 }

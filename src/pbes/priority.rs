@@ -89,7 +89,10 @@ impl Priority {
 }
 
 /// Returns the violated condition that follows from the formula alone; `None` if there is none.
-pub(super) fn forbidden(automaton: &Automaton, analysis: &ProductAnalysis) -> Option<Priority> {
+pub(super) fn violated_condition(
+    automaton: &Automaton,
+    analysis: &ProductAnalysis,
+) -> Option<Priority> {
     let normal = automaton.normal();
     let span = |node: &NodeId| match normal.node(*node) {
         NormalNode::Head(fix) => normal.fix(*fix).span,

@@ -200,7 +200,7 @@ pub fn local_value(
     witnesses: &mut Vec<(LabelId, StateId)>,
 ) -> Result<bool, Diagnostic> {
     let universal = automaton.universal(q);
-    let here = automaton.here(q)?;
+    let here = automaton.obligations_here(q)?;
     if here == ObligationSet::Decided {
         return Ok(!universal);
     }
@@ -210,7 +210,7 @@ pub fn local_value(
     for &(label, target) in transitions {
         let mut answer = automaton.step(q, label, labels)?;
         if label_dependent && answer != ObligationSet::Decided {
-            answer = automaton.here_if(q, label, labels)?;
+            answer = automaton.obligations_here_if(q, label, labels)?;
             next.extend(automaton.set(answer).iter());
         }
         if answer == ObligationSet::Decided {
@@ -275,7 +275,7 @@ pub fn closure(
             local.push(q);
             continue;
         }
-        let here = automaton.here(q)?;
+        let here = automaton.obligations_here(q)?;
         if here == ObligationSet::Decided {
             return Ok(ObligationClosure::Decided);
         }
@@ -313,7 +313,7 @@ pub fn has_cycle_without_transitions(
                 }
                 if done.insert(q) {
                     open.insert(q);
-                    let here = automaton.here(q)?;
+                    let here = automaton.obligations_here(q)?;
                     path.push((q, automaton.set(here).to_vec()));
                 }
             }

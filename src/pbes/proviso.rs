@@ -14,7 +14,7 @@
 
 use super::automaton::{Automaton, FormulaState, ObligationSet};
 use super::parallel_product::ProductTask;
-use super::priority::{Obstacle, Priority, forbidden, modality};
+use super::priority::{Obstacle, Priority, modality, violated_condition};
 use super::product::{ObligationKind, ProductAnalysis};
 use super::rules::{Effect, RuleCondition};
 use mu_base::{Diagnostic, Span};
@@ -79,7 +79,7 @@ pub(super) fn visibility(
         .filter(|(_, kind)| **kind == ObligationKind::Local)
         .map(|(node, _)| *node)
         .collect();
-    if let Some(Priority::Forbidden(ban, place)) = forbidden(automaton, analysis)
+    if let Some(Priority::Forbidden(ban, place)) = violated_condition(automaton, analysis)
         && (ban != Obstacle::Next || !locals.iter().all(|n| depends_on_any_label(automaton, *n)))
     {
         return Err(ReductionUse::Forbidden(ban, place));

@@ -186,7 +186,7 @@ impl ExploredModel {
                 continue;
             }
             if instance.arena.is_universal(v) != value {
-                match instance.arena.chosen(v) {
+                match instance.arena.chosen_edge(v) {
                     None => {}
                     Some(edge) => match edge.label {
                         None => next.push((s, edge.to)),

@@ -299,7 +299,7 @@ impl RulesBuilder<'_> {
                 NormalNode::Must(action, target) | NormalNode::May(action, target)
                     if matches!(normal.node(node), NormalNode::Must(..)) == all =>
                 {
-                    self.labelled(
+                    self.push_labelled(
                         action,
                         Effect::Step(*target),
                         normal.spans[node.index()],
@@ -308,7 +308,7 @@ impl RulesBuilder<'_> {
                         out,
                     )?;
                 }
-                NormalNode::Call(..) => self.here(node, unknowns, conditions, out),
+                NormalNode::Call(..) => self.push_here(node, unknowns, conditions, out),
                 _ => self.leaf(node, &[node], all, unknowns, conditions, out)?,
             }
             Ok(())
@@ -369,7 +369,13 @@ impl RulesBuilder<'_> {
         self.push(unknowns, when, Effect::Decide, self.normal.spans[node.index()], out);
     }
 
-    fn here(&mut self, node: NodeId, unknowns: &[VarId], conditions: &[Expr], out: &mut Vec<Rule>) {
+    fn push_here(
+        &mut self,
+        node: NodeId,
+        unknowns: &[VarId],
+        conditions: &[Expr],
+        out: &mut Vec<Rule>,
+    ) {
         let when = RuleCondition::Always(self.conjunction(conditions));
         self.push(unknowns, when, Effect::Here(node), self.normal.spans[node.index()], out);
     }
@@ -407,16 +413,16 @@ impl RulesBuilder<'_> {
         match best {
             Some((_, action)) => {
                 let span = self.normal.spans[node.index()];
-                self.labelled(action, Effect::Here(node), span, unknowns, conditions, out)
+                self.push_labelled(action, Effect::Here(node), span, unknowns, conditions, out)
             }
             None => {
-                self.here(node, unknowns, conditions, out);
+                self.push_here(node, unknowns, conditions, out);
                 Ok(())
             }
         }
     }
 
-    fn labelled(
+    fn push_labelled(
         &mut self,
         action: &Action,
         effect: Effect,

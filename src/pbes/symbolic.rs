@@ -135,7 +135,7 @@ pub fn check_with_options(
     check_options: CheckOptions,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
-    let mut automaton = Automaton::new(formula)?.limited(budget);
+    let mut automaton = Automaton::new(formula)?.with_budget(budget);
     let (all, roots) = match automaton.start()? {
         Start::Constant(value) => return Ok(SymbolicAnswer::constant(value)),
         Start::States(all, roots) => (all, roots),
@@ -203,7 +203,7 @@ fn by_product(
         product_outcome.run.as_ref().is_some_and(|r| matches!(r.end, DecisionKind::Back(_)));
     if product_outcome.decided
         && (endless || product_outcome.run.is_none())
-        && mixed(&automaton, &analysis)
+        && is_mixed(&automaton, &analysis)
     {
         return Ok(Err(automaton));
     }
@@ -228,7 +228,7 @@ fn by_product(
 }
 
 /// True if a cycle of hostile obligations may pass through fixed points of both kinds.
-fn mixed(automaton: &Automaton, analysis: &ProductAnalysis) -> bool {
+fn is_mixed(automaton: &Automaton, analysis: &ProductAnalysis) -> bool {
     analysis.hostile.iter().any(|node| match automaton.normal().node(*node) {
         NormalNode::Head(fix) => {
             automaton.normal().fix(*fix).recursive
@@ -305,7 +305,7 @@ impl Obligations<'_> {
     /// `product::local_value`).
     fn value(&mut self, q: FormulaState, labels: &[LabelId]) -> Result<LabelTest, Diagnostic> {
         let all = self.automaton.universal(q);
-        let here = self.automaton.here(q)?;
+        let here = self.automaton.obligations_here(q)?;
         if here == ObligationSet::Decided {
             return Ok(LabelTest::Constant(!all));
         }
@@ -319,7 +319,7 @@ impl Obligations<'_> {
         for &label in labels {
             let mut answer = self.automaton.step(q, label, self.labels)?;
             if label_dependent && answer != ObligationSet::Decided {
-                answer = self.automaton.here_if(q, label, self.labels)?;
+                answer = self.automaton.obligations_here_if(q, label, self.labels)?;
                 for &next in self.automaton.set(answer).iter() {
                     let value = self.value(next, labels)?;
                     let leaves = LabelTest::Leaves(vec![label]);

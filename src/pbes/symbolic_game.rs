@@ -74,18 +74,18 @@ impl GameRules for Alternating<'_> {
     fn priority(&self, obligation: u32) -> u32 {
         self.automaton.rank(FormulaState::of(obligation))
     }
-    fn here(&mut self, obligation: u32) -> Result<mu_symbolic::Answer, Diagnostic> {
-        let obligations = self.automaton.here(FormulaState::of(obligation))?;
+    fn moves_here(&mut self, obligation: u32) -> Result<mu_symbolic::Answer, Diagnostic> {
+        let obligations = self.automaton.obligations_here(FormulaState::of(obligation))?;
         Ok(self.answer(obligations))
     }
-    fn here_if(
+    fn moves_here_if(
         &mut self,
         obligation: u32,
         label: LabelId,
     ) -> Result<mu_symbolic::Answer, Diagnostic> {
         let q = FormulaState::of(obligation);
         let obligations = if self.automaton.depends_on_labels_here(q) {
-            self.automaton.here_if(q, label, self.labels)?
+            self.automaton.obligations_here_if(q, label, self.labels)?
         } else {
             ObligationSet::EMPTY
         };

@@ -79,7 +79,7 @@ pub fn shortest(
             }
             continue;
         }
-        let here = automaton.here(q)?;
+        let here = automaton.obligations_here(q)?;
         if here == ObligationSet::Decided {
             best = Some(Decision { length: distance, pair: p, last: Vec::new() });
             break 'search;

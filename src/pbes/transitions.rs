@@ -11,7 +11,7 @@ use mu_base::{Diagnostic, Stage, narrow};
 use mu_evidence::TakenStep;
 use mu_explore::OnTheFlySuccessors;
 use mu_model::Model;
-use mu_model::step_cache::{StepCache, after};
+use mu_model::step_cache::{StepCache, successor};
 use std::collections::VecDeque;
 
 /// The lazily explored states of a model.
@@ -119,7 +119,7 @@ pub(super) fn steps_of(
     let taken = |(i, label): (usize, &LabelId)| TakenStep {
         group,
         label: *label,
-        state: after(model, group, from, steps, i),
+        state: successor(model, group, from, steps, i),
     };
     Ok(steps.labels.iter().enumerate().map(taken).collect())
 }

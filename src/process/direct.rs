@@ -186,7 +186,7 @@ impl<'a> DirectSemantics<'a> {
                 deep(|| self.steps(inner, depth, &mut steps))?;
                 for (label, target) in steps {
                     if let Some(label) = self.pass(proc, label)? {
-                        out.push((label, around(*part, target)));
+                        out.push((label, wrap(*part, target)));
                     }
                 }
                 Ok(())
@@ -477,7 +477,7 @@ fn parallel(p: DirectState, q: DirectState) -> DirectState {
     }
 }
 
-fn around(part: usize, inner: DirectState) -> DirectState {
+fn wrap(part: usize, inner: DirectState) -> DirectState {
     if inner == DirectState::Done {
         DirectState::Done
     } else {

@@ -87,7 +87,7 @@ impl OpenConstants {
 
     /// Analyses equations for constants with these names, which fresh variables replace. Returns
     /// these variables with the constants as well.
-    pub(crate) fn named(
+    pub(crate) fn with_names(
         signature: &mut Signature,
         equations: &[Equation],
         names: &[String],

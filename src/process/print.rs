@@ -10,7 +10,7 @@ use crate::labels::ActionDecl;
 use mu_base::Span;
 use mu_base::ids::SortId;
 use mu_data::expr::Expr;
-use mu_data::print::{SpecPrinter, sort_ast, unused};
+use mu_data::print::{SpecPrinter, sort_ast, unused_name};
 use mu_syntax::ast::{self, ProcessKind, Section};
 use mu_syntax::print;
 
@@ -30,7 +30,7 @@ pub fn linear_process(process: &LinearProcess) -> String {
             .push(Section::Globals(process.globals.iter().map(|v| printer.declare(*v)).collect()));
     }
     let mut out = print::specification(&ast::Specification { sections, ..Default::default() });
-    let name = unused("P", |n| process.actions.iter().any(|a| a.name == n));
+    let name = unused_name("P", |n| process.actions.iter().any(|a| a.name == n));
     let params: Vec<ast::VarDecl> = process.params.iter().map(|p| printer.declare(p.var)).collect();
     let mut process_printer = Printer { printer, process, name, params };
     process_printer.equation(&mut out);

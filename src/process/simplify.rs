@@ -96,7 +96,7 @@ impl ReachableValues<'_> {
     }
 
     /// Returns the value of a closed expression; `None` if it cannot be evaluated.
-    fn closed(&mut self, e: &Expr) -> Option<ValueId> {
+    fn closed_value(&mut self, e: &Expr) -> Option<ValueId> {
         if let Some(known) = self.constants.get(e) {
             return *known;
         }
@@ -206,7 +206,7 @@ fn reachable(process: &LinearProcess, open: &OpenConstants) -> Vec<bool> {
     for (i, param) in process.params.iter().enumerate() {
         // A probabilistic choice may have any outcome.
         reach.values[i] = if param.init.is_closed() {
-            reach.closed(&param.init).map(|v| BTreeSet::from([v]))
+            reach.closed_value(&param.init).map(|v| BTreeSet::from([v]))
         } else {
             None
         };
@@ -256,7 +256,7 @@ fn reachable(process: &LinearProcess, open: &OpenConstants) -> Vec<bool> {
                     continue;
                 }
                 let (new, limit) = if e.is_closed() {
-                    (reach.closed(e).map(|v| vec![v]), MAX_VALUES)
+                    (reach.closed_value(e).map(|v| vec![v]), MAX_VALUES)
                 } else {
                     let values = site.as_ref().and_then(|site| {
                         let values = match here.get(&site.param) {

@@ -165,7 +165,7 @@ impl Actions {
     ) -> Result<(ActId, Vec<Expr>), Diagnostic> {
         let overloads = self.overloads(&name.kind);
         if overloads.is_empty() {
-            return Err(self.undeclared(name));
+            return Err(self.undeclared_error(name));
         }
         let candidates: Vec<Vec<SortId>> =
             overloads.iter().map(|a| self.decls[a.index()].sorts.clone()).collect();
@@ -174,7 +174,7 @@ impl Actions {
     }
 
     /// Returns the error for an undeclared action.
-    fn undeclared(&self, name: &ast::Ident) -> Diagnostic {
+    fn undeclared_error(&self, name: &ast::Ident) -> Diagnostic {
         let names = self.by_name.keys().map(String::as_str);
         with_suggestions(
             error(name.span, format!("action `{}` is not declared", name.kind)),
@@ -185,7 +185,11 @@ impl Actions {
     }
 
     fn check_name(&self, name: &ast::Ident) -> Result<(), Diagnostic> {
-        if self.by_name.contains_key(&name.kind) { Ok(()) } else { Err(self.undeclared(name)) }
+        if self.by_name.contains_key(&name.kind) {
+            Ok(())
+        } else {
+            Err(self.undeclared_error(name))
+        }
     }
 }
 
@@ -264,7 +268,7 @@ impl Processes {
         })
     }
 
-    fn boxed(&mut self, process: &ast::Process) -> Result<Box<Proc>, Diagnostic> {
+    fn boxed_process(&mut self, process: &ast::Process) -> Result<Box<Proc>, Diagnostic> {
         self.process(process).map(Box::new)
     }
 
@@ -277,20 +281,30 @@ impl Processes {
             }
             ProcessKind::Delta => ProcKind::Delta,
             ProcessKind::Tau => ProcKind::Tau,
-            ProcessKind::Choice(p, q) => ProcKind::Choice(self.boxed(p)?, self.boxed(q)?),
-            ProcessKind::Seq(p, q) => ProcKind::Seq(self.boxed(p)?, self.boxed(q)?),
-            ProcessKind::Parallel(p, q) => ProcKind::Parallel(self.boxed(p)?, self.boxed(q)?),
-            ProcessKind::LeftMerge(p, q) => ProcKind::LeftMerge(self.boxed(p)?, self.boxed(q)?),
-            ProcessKind::Sync(p, q) => ProcKind::Sync(self.boxed(p)?, self.boxed(q)?),
-            ProcessKind::BoundedInit(p, q) => ProcKind::BoundedInit(self.boxed(p)?, self.boxed(q)?),
+            ProcessKind::Choice(p, q) => {
+                ProcKind::Choice(self.boxed_process(p)?, self.boxed_process(q)?)
+            }
+            ProcessKind::Seq(p, q) => ProcKind::Seq(self.boxed_process(p)?, self.boxed_process(q)?),
+            ProcessKind::Parallel(p, q) => {
+                ProcKind::Parallel(self.boxed_process(p)?, self.boxed_process(q)?)
+            }
+            ProcessKind::LeftMerge(p, q) => {
+                ProcKind::LeftMerge(self.boxed_process(p)?, self.boxed_process(q)?)
+            }
+            ProcessKind::Sync(p, q) => {
+                ProcKind::Sync(self.boxed_process(p)?, self.boxed_process(q)?)
+            }
+            ProcessKind::BoundedInit(p, q) => {
+                ProcKind::BoundedInit(self.boxed_process(p)?, self.boxed_process(q)?)
+            }
             ProcessKind::At(p, time) => {
-                ProcKind::At(self.boxed(p)?, self.data.check(time, Some(basic::REAL))?)
+                ProcKind::At(self.boxed_process(p)?, self.data.check(time, Some(basic::REAL))?)
             }
             ProcessKind::If(condition, p, q) => {
                 let condition = self.data.check(condition, Some(basic::BOOL))?;
-                let then = self.boxed(p)?;
+                let then = self.boxed_process(p)?;
                 let otherwise = match q {
-                    Some(q) => Some(self.boxed(q)?),
+                    Some(q) => Some(self.boxed_process(q)?),
                     None => None,
                 };
                 ProcKind::If(condition, then, otherwise)
@@ -306,20 +320,24 @@ impl Processes {
                     None => ProcKind::Sum(vars, body),
                 }
             }
-            ProcessKind::Block(names, p) => ProcKind::Block(self.names(names)?, self.boxed(p)?),
-            ProcessKind::Hide(names, p) => ProcKind::Hide(self.names(names)?, self.boxed(p)?),
+            ProcessKind::Block(names, p) => {
+                ProcKind::Block(self.names(names)?, self.boxed_process(p)?)
+            }
+            ProcessKind::Hide(names, p) => {
+                ProcKind::Hide(self.names(names)?, self.boxed_process(p)?)
+            }
             ProcessKind::Allow(sets, p) => {
                 let sets = sets
                     .iter()
                     .map(|s| self.names(&s.kind))
                     .collect::<Result<Vec<NameSet>, _>>()?;
-                ProcKind::Allow(sets, self.boxed(p)?)
+                ProcKind::Allow(sets, self.boxed_process(p)?)
             }
             ProcessKind::Rename(pairs, p) => {
-                ProcKind::Rename(self.renaming(pairs)?, self.boxed(p)?)
+                ProcKind::Rename(self.renaming(pairs)?, self.boxed_process(p)?)
             }
             ProcessKind::Comm(rules, p) => {
-                ProcKind::Comm(self.communications(rules)?, self.boxed(p)?)
+                ProcKind::Comm(self.communications(rules)?, self.boxed_process(p)?)
             }
         })
     }
@@ -342,7 +360,7 @@ impl Processes {
             Some(weight) => Some(self.data.check(weight, Some(basic::REAL))?),
             None => None,
         };
-        let body = self.boxed(process)?;
+        let body = self.boxed_process(process)?;
         self.data.close_scope(mark, word, span);
         Ok((vars, weight, body))
     }
@@ -358,7 +376,7 @@ impl Processes {
         let procs = self.overloads(&name.kind);
         if procs.is_empty() {
             if self.actions.overloads(&name.kind).is_empty() {
-                return Err(self.unknown(name));
+                return Err(self.unknown_name_error(name));
             }
             if parens && args.is_empty() {
                 return Err(error(
@@ -392,7 +410,7 @@ impl Processes {
         let procs = self.overloads(&name.kind);
         if procs.is_empty() {
             if self.actions.overloads(&name.kind).is_empty() {
-                return Err(self.unknown(name));
+                return Err(self.unknown_name_error(name));
             }
             return Err(error(
                 span,
@@ -428,7 +446,7 @@ impl Processes {
         match (found, first_error) {
             (Some(call), _) => Ok(call),
             (None, Some(e)) => Err(e),
-            (None, None) => Err(self.unknown(name)),
+            (None, None) => Err(self.unknown_name_error(name)),
         }
     }
 
@@ -501,7 +519,7 @@ impl Processes {
         Ok(ProcKind::Call(proc, args))
     }
 
-    fn unknown(&self, name: &ast::Ident) -> Diagnostic {
+    fn unknown_name_error(&self, name: &ast::Ident) -> Diagnostic {
         let diagnostic = error(
             name.span,
             format!("`{}` is declared neither as an action nor as a process", name.kind),

@@ -163,7 +163,7 @@ pub fn unfold(
     let signature = &process.data.signature;
     let promising = |sort: SortId| {
         matches!(signature.sorts.kind(sort), SortKind::List(_) | SortKind::Function(..))
-            || signature.sorts.named_of(sort).is_some_and(|n| n.constructors.len() == 1)
+            || signature.sorts.declared_sort(sort).is_some_and(|n| n.constructors.len() == 1)
     };
     if !process.params.iter().any(|p| promising(sort_of(process, p))) {
         return Ok(());
@@ -215,7 +215,7 @@ impl Unfolding<'_> {
                 .data
                 .signature
                 .sorts
-                .named_of(var.sort)
+                .declared_sort(var.sort)
                 .is_some_and(|n| n.constructors.len() == 1),
         };
         if !shaped {
@@ -424,7 +424,7 @@ impl Unfolding<'_> {
                 | SortKind::FBag(of) => open.push(*of),
                 _ => {}
             }
-            let Some(named) = signature.sorts.named_of(sort) else { continue };
+            let Some(named) = signature.sorts.declared_sort(sort) else { continue };
             if named.constructors.iter().any(is_constant) {
                 return true;
             }

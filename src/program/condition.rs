@@ -30,10 +30,14 @@ impl question::Observed for Observed {
     }
     fn number(&self, value: u64) -> i128 {
         let bits = self.bits(value);
-        if self.shown.signed { i128::from(self.shown.width.signed(bits)) } else { i128::from(bits) }
+        if self.shown.signed {
+            i128::from(self.shown.width.to_signed(bits))
+        } else {
+            i128::from(bits)
+        }
     }
     /// True if two registers are equal: they are compared in full, independent of their types.
-    fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
+    fn values_agree(&self, value: u64, other: &Self, of_other: u64) -> bool {
         match (self.what, other.what) {
             (Observable::Register(..), Observable::Register(..))
                 if (self.shift, other.shift) == (0, 0) =>

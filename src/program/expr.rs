@@ -43,14 +43,14 @@ impl Width {
     /// True if a number is representable in this width, signed or unsigned.
     pub fn holds(self, number: i64) -> bool {
         let bits = number as u64 & self.mask();
-        self.signed(bits) == number || bits == number as u64
+        self.to_signed(bits) == number || bits == number as u64
     }
     /// Returns the highest bit of a value.
     pub fn sign(self, value: u64) -> bool {
         value >> (self.bits() - 1) & 1 == 1
     }
     /// Returns the value as a signed number.
-    pub fn signed(self, value: u64) -> i64 {
+    pub fn to_signed(self, value: u64) -> i64 {
         let free = 64 - self.bits();
         ((value << free) as i64) >> free
     }
@@ -113,7 +113,7 @@ impl BinOp {
             BinOp::Xor => a ^ b,
             BinOp::Shl => shifted(a.checked_shl(count)),
             BinOp::Shr => shifted((a & width.mask()).checked_shr(count)),
-            BinOp::Sar => (width.signed(a) >> count.min(63)) as u64,
+            BinOp::Sar => (width.to_signed(a) >> count.min(63)) as u64,
             BinOp::Mul => a.wrapping_mul(b),
         };
         result & width.mask()
@@ -139,7 +139,7 @@ impl BinOp {
                 let out = match self {
                     BinOp::Shl => count <= width.bits() && a >> (width.bits() - count) & 1 == 1,
                     BinOp::Shr => count <= width.bits() && a >> (count - 1) & 1 == 1,
-                    _ => width.signed(a) >> (count - 1).min(63) & 1 == 1,
+                    _ => width.to_signed(a) >> (count - 1).min(63) & 1 == 1,
                 };
                 // Intel defines the overflow flag only for a count of one, and the carry of `shl`
                 // and `shr` only for counts below the width. No condition reads undefined flags:
@@ -351,7 +351,7 @@ impl Expr {
                     | if (of(result) & 0xff).count_ones() % 2 == 0 { flags::PF } else { 0 }
             }
             Expr::Test(test, f) => u64::from(test.holds(of(f))),
-            Expr::SignExtend(width, e) => width.signed(of(e)) as u64,
+            Expr::SignExtend(width, e) => width.to_signed(of(e)) as u64,
             Expr::If(c, a, b) => {
                 if of(c) != 0 {
                     of(a)
@@ -414,7 +414,7 @@ mod tests {
         assert_eq!(BinOp::Add.apply(Width::W8, 255, 1), 0);
         assert_eq!(BinOp::Sub.apply(Width::W32, 0, 1), 0xffff_ffff);
         assert_eq!(BinOp::Sar.apply(Width::W8, 0x80, 1), 0xc0);
-        assert_eq!(Width::W16.signed(0xfffe), -2);
+        assert_eq!(Width::W16.to_signed(0xfffe), -2);
     }
 
     /// Compares the flags of additions and subtractions of bytes with their definition over

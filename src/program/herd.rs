@@ -49,7 +49,7 @@ pub fn deciding(
     budget: &Budget,
 ) -> Result<Witness, Diagnostic> {
     witness(&machine(test, memory, requested), &test.observables(), budget, &|o| {
-        test.question.decided_by(o)
+        test.question.is_decided_by(o)
     })
 }
 

@@ -117,7 +117,7 @@ pub(super) fn number_of(cursor: &mut Cursor<'_, '_>, word: Width) -> Result<i64,
     if word == Width::W64 || fits {
         return Ok(number);
     }
-    let last = cursor.before();
+    let last = cursor.previous();
     let text = format!("`{}` does not fit in the 32 bits of `X86`", last.text);
     Err(Diagnostic::at(Stage::Type, first.span.to(last.span), text)
         .note("a test with larger numbers is one of `X86_64`"))

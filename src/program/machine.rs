@@ -250,13 +250,13 @@ impl Machine {
         state[self.place_slot(thread)] as usize
     }
     /// True if a thread has ended.
-    pub fn ended(&self, thread: usize, state: &[u32]) -> bool {
+    pub fn has_ended(&self, thread: usize, state: &[u32]) -> bool {
         self.place(thread, state) >= self.program.threads[thread].steps.len()
     }
     /// True if all threads have ended and all buffers are empty.
     pub fn is_final(&self, state: &[u32]) -> bool {
         (0..self.program.threads.len())
-            .all(|t| self.ended(t, state) && self.buffer_slot(t).is_none_or(|b| state[b] == 0))
+            .all(|t| self.has_ended(t, state) && self.buffer_slot(t).is_none_or(|b| state[b] == 0))
     }
     /// Returns a register's value.
     pub fn register(&self, thread: usize, register: Register, state: &[u32]) -> u64 {
@@ -267,10 +267,10 @@ impl Machine {
         self.decode(state[self.cell_slot(cell)])
     }
     /// Returns the value of a cell as a thread reads it.
-    pub fn seen(&self, thread: usize, cell: usize, state: &[u32]) -> u64 {
-        self.decode(self.seen_slot(thread, cell, state))
+    pub fn read_value(&self, thread: usize, cell: usize, state: &[u32]) -> u64 {
+        self.decode(self.read_code(thread, cell, state))
     }
-    fn seen_slot(&self, thread: usize, cell: usize, state: &[u32]) -> u32 {
+    fn read_code(&self, thread: usize, cell: usize, state: &[u32]) -> u32 {
         if let Some(b) = self.buffer_slot(thread)
             && state[b] != 0
             && let Some(newest) = self.buffer(state[b]).iter().rev().find_map(|e| match *e {
@@ -330,7 +330,7 @@ impl Machine {
             Access::Read { address, width } => {
                 let cell =
                     self.resolve(thread, step.instruction, eval(state, address, 0), *width, false)?;
-                loaded = self.seen(thread, cell, state) & width.mask();
+                loaded = self.read_value(thread, cell, state) & width.mask();
                 event = MoveEffect::Read { cell: narrow::index(cell), value: loaded };
             }
             Access::Write { address, width, value, when } => {
@@ -342,7 +342,7 @@ impl Machine {
                         *width,
                         true,
                     )?;
-                    let value = self.merged(cell, *width, eval(state, value, 0));
+                    let value = self.merge_store(cell, *width, eval(state, value, 0));
                     let slot = self.encode(value);
                     match buffer {
                         None => state[self.cell_slot(cell)] = slot,
@@ -376,7 +376,7 @@ impl Machine {
                 let mut new = old;
                 let wrote = when.as_ref().is_none_or(|w| eval(state, w, loaded) != 0);
                 if wrote {
-                    new = self.merged(cell, *width, eval(state, value, loaded));
+                    new = self.merge_store(cell, *width, eval(state, value, loaded));
                     state[self.cell_slot(cell)] = self.encode(new);
                 }
                 event = MoveEffect::Update { cell: narrow::index(cell), old, new, wrote };
@@ -430,7 +430,7 @@ impl Machine {
 
     /// Computes the content of a cell after a store: bits above the width keep their initial
     /// values.
-    fn merged(&self, cell: usize, width: Width, value: u64) -> u64 {
+    fn merge_store(&self, cell: usize, width: Width, value: u64) -> u64 {
         self.program.cells[cell].initial & !width.mask() | value & width.mask()
     }
 

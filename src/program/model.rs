@@ -224,7 +224,7 @@ impl ProgramModel {
     /// Prints the label of an event of a thread.
     pub fn event_text(&self, thread: u32, event: MoveEffect) -> String {
         let name = |c: u32| &self.names[c as usize];
-        let number = |c: u32, v: u64| self.machine.program.cells[c as usize].width.signed(v);
+        let number = |c: u32, v: u64| self.machine.program.cells[c as usize].width.to_signed(v);
         match event {
             MoveEffect::Local => "tau".into(),
             MoveEffect::Read { cell, value } => {
@@ -368,7 +368,7 @@ pub fn buffer_text(m: &Machine, slot: u32) -> String {
     let text = |e: &BufferEntry| match *e {
         BufferEntry::Store { cell, value } => {
             let cell = &m.program.cells[cell as usize];
-            format!("{}={}", cell.name, cell.width.signed(m.decode(value)))
+            format!("{}={}", cell.name, cell.width.to_signed(m.decode(value)))
         }
         BufferEntry::Mark => "|".to_string(),
     };

@@ -132,7 +132,7 @@ struct NameReader<'t> {
 }
 
 impl<'t> NameReader<'t> {
-    fn written(&self, span: Span) -> String {
+    fn source_text(&self, span: Span) -> String {
         line(self.text.get(span.start as usize..span.end as usize).unwrap_or(""))
     }
 
@@ -144,7 +144,7 @@ impl<'t> NameReader<'t> {
                 continue;
             };
             let whole = name.span.to(row[row.len() - 1].span);
-            let says = self.written(whole);
+            let says = self.source_text(whole);
             let of = self.out.declare(NameRole::Storage, name.text, name.span, whole, says);
             let counter = if rest.iter().any(|t| t.text.eq_ignore_ascii_case("counter")) {
                 ", a counter"

@@ -236,7 +236,7 @@ fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagnostic> {
         // A section ends with `end` and its name at the start of a line, because labels may be
         // called `end` as well.
         while !(cursor.is_word("end")
-            && cursor.before().text == "\n"
+            && cursor.previous().text == "\n"
             && NAMES.contains(&cursor.ahead(1).text))
         {
             if cursor.at_end() {

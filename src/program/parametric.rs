@@ -193,7 +193,8 @@ fn instruction(
     // The operands of `nop` have no effect.
     let operands = if entry.kind == InstructionKind::Nothing { &[] } else { operands.as_slice() };
     let operands = operands.iter().map(|o| operand(o, own)).collect::<Result<Vec<_>, _>>()?;
-    let operands = operands.into_iter().map(|o| wrapped(o, word, own)).collect::<Result<_, _>>()?;
+    let operands =
+        operands.into_iter().map(|o| wrap_number(o, word, own)).collect::<Result<_, _>>()?;
     Ok(Instruction {
         labels,
         word: word.clone(),
@@ -205,7 +206,7 @@ fn instruction(
 }
 
 /// Converts a number to the signed number with the same bits.
-fn wrapped(operand: Operand, word: &str, width: Width) -> Result<Operand, Diagnostic> {
+fn wrap_number(operand: Operand, word: &str, width: Width) -> Result<Operand, Diagnostic> {
     match operand {
         Operand::Immediate(Number::Literal(n), span) => match super::property::word(n, width) {
             Some(n) => Ok(Operand::Immediate(Number::Literal(n), span)),

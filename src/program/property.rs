@@ -53,7 +53,7 @@ impl Comparison {
 /// Returns the signed value of a literal as a word of a width; `None` if it has more bits. So
 /// `0xffffffff` is -1 in 32 bits.
 pub fn word(number: i64, width: Width) -> Option<i64> {
-    width.holds(number).then(|| width.signed(number as u64 & width.mask()))
+    width.holds(number).then(|| width.to_signed(number as u64 & width.mask()))
 }
 
 /// True if the next comparison is about positions in the code. A name compared with `eip` is always
@@ -167,7 +167,7 @@ impl PropertyReader<'_, '_, '_> {
         let mut right = self.term(label)?;
         let is_place =
             |t: &PropertyTerm| matches!(t, PropertyTerm::Place(_) | PropertyTerm::Label(..));
-        let span = start.to(self.cursor.before().span);
+        let span = start.to(self.cursor.previous().span);
         if is_place(&left) != is_place(&right) {
             return Err(Diagnostic::at(
                 Stage::Type,
@@ -342,15 +342,16 @@ impl Property {
     }
     /// True if it holds in a state for the chosen threads.
     pub fn holds(&self, machine: &Machine, state: &[u32], chosen: &[usize]) -> bool {
-        let shown =
-            |cell: usize, value: u64| i128::from(machine.program.cells[cell].width.signed(value));
+        let shown = |cell: usize, value: u64| {
+            i128::from(machine.program.cells[cell].width.to_signed(value))
+        };
         let value = |term: &PropertyTerm, other: &PropertyTerm| -> Option<i128> {
             Some(match term {
                 PropertyTerm::Number(n) | PropertyTerm::Threads(n) => i128::from(*n),
                 PropertyTerm::Register(t, own, shift, width) => {
                     let t = chosen[*t];
                     i128::from(
-                        width.signed(machine.register(t, own[t], state) >> shift & width.mask()),
+                        width.to_signed(machine.register(t, own[t], state) >> shift & width.mask()),
                     )
                 }
                 PropertyTerm::Place(t) => {
@@ -368,7 +369,7 @@ impl Property {
                 PropertyTerm::Memory(cell) => shown(*cell, machine.cell(*cell, state)),
                 PropertyTerm::ThreadView(t, cell, element) => {
                     let cell = cell + element.map_or(0, |e| chosen[e]);
-                    shown(cell, machine.seen(chosen[*t], cell, state))
+                    shown(cell, machine.read_value(chosen[*t], cell, state))
                 }
             })
         };

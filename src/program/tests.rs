@@ -16,7 +16,7 @@ fn run(text: &str, model: &str) -> Answer {
         .answer
 }
 
-fn refused(text: &str) -> Diagnostic {
+fn refusal(text: &str) -> Diagnostic {
     litmus::parse(SourceId::FIRST, text).expect_err(text)
 }
 
@@ -55,7 +55,7 @@ fn short(threads: &[&str], condition: &str) -> String {
 }
 
 /// Returns whether the outcome is allowed under SC, TSO, PSO.
-fn allowed(threads: &[&str], condition: &str) -> [bool; 3] {
+fn allowed_by_models(threads: &[&str], condition: &str) -> [bool; 3] {
     ["sc", "tso", "pso"].map(|m| {
         let report = run(&short(threads, condition), m);
         assert_ne!(report.verdict, Verdict::Unknown);
@@ -70,16 +70,19 @@ const PSO_ONLY: [bool; 3] = [false, false, true];
 #[test]
 fn store_buffering() {
     let sb = "0:EAX=0 /\\ 1:EAX=0";
-    assert_eq!(allowed(&["Wx1 Ry", "Wy1 Rx"], sb), TSO_ON);
-    assert_eq!(allowed(&["Wx1 F Ry", "Wy1 F Rx"], sb), NEVER);
-    assert_eq!(allowed(&["Wx1 F Ry", "Wy1 Rx"], sb), TSO_ON);
-    assert_eq!(allowed(&["Wx1 S Ry", "Wy1 S Rx"], sb), TSO_ON);
-    assert_eq!(allowed(&["Lx1 Ry", "Ly1 Rx"], sb), NEVER);
-    assert_eq!(allowed(&["Lx1 Ry", "Wy1 Rx"], sb), TSO_ON);
-    assert_eq!(allowed(&["Wx1 Lz1 Ry", "Wy1 Lz2 Rx"], sb), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1 Ry", "Wy1 Rx"], sb), TSO_ON);
+    assert_eq!(allowed_by_models(&["Wx1 F Ry", "Wy1 F Rx"], sb), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1 F Ry", "Wy1 Rx"], sb), TSO_ON);
+    assert_eq!(allowed_by_models(&["Wx1 S Ry", "Wy1 S Rx"], sb), TSO_ON);
+    assert_eq!(allowed_by_models(&["Lx1 Ry", "Ly1 Rx"], sb), NEVER);
+    assert_eq!(allowed_by_models(&["Lx1 Ry", "Wy1 Rx"], sb), TSO_ON);
+    assert_eq!(allowed_by_models(&["Wx1 Lz1 Ry", "Wy1 Lz2 Rx"], sb), NEVER);
     // A thread reads its own store before others can.
     assert_eq!(
-        allowed(&["Wx1 Rx Ry", "Wy1 Ry Rx"], "0:EAX=1 /\\ 0:EBX=0 /\\ 1:EAX=1 /\\ 1:EBX=0"),
+        allowed_by_models(
+            &["Wx1 Rx Ry", "Wy1 Ry Rx"],
+            "0:EAX=1 /\\ 0:EBX=0 /\\ 1:EAX=1 /\\ 1:EBX=0"
+        ),
         TSO_ON
     );
 }
@@ -87,55 +90,64 @@ fn store_buffering() {
 #[test]
 fn message_passing() {
     let mp = "1:EAX=1 /\\ 1:EBX=0";
-    assert_eq!(allowed(&["Wx1 Wy1", "Ry Rx"], mp), PSO_ONLY);
-    assert_eq!(allowed(&["Wx1 F Wy1", "Ry Rx"], mp), NEVER);
-    assert_eq!(allowed(&["Wx1 S Wy1", "Ry Rx"], mp), NEVER);
-    assert_eq!(allowed(&["Wx1 Ly1", "Ry Rx"], mp), NEVER);
-    assert_eq!(allowed(&["Lx1 Wy1", "Ry Rx"], mp), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1 Wy1", "Ry Rx"], mp), PSO_ONLY);
+    assert_eq!(allowed_by_models(&["Wx1 F Wy1", "Ry Rx"], mp), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1 S Wy1", "Ry Rx"], mp), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1 Ly1", "Ry Rx"], mp), NEVER);
+    assert_eq!(allowed_by_models(&["Lx1 Wy1", "Ry Rx"], mp), NEVER);
     // The store fence orders all stores before it.
-    assert_eq!(allowed(&["Wx1 Wz1 S Wz2 Wy1", "Ry Rx"], mp), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1 Wz1 S Wz2 Wy1", "Ry Rx"], mp), NEVER);
 }
 
 #[test]
 fn load_buffering_and_coherence() {
-    assert_eq!(allowed(&["Rx Wy1", "Ry Wx1"], "0:EAX=1 /\\ 1:EAX=1"), NEVER);
-    assert_eq!(allowed(&["Wx1", "Rx Rx"], "1:EAX=1 /\\ 1:EBX=0"), NEVER);
-    assert_eq!(allowed(&["Wx1 Wx2", "Rx Rx"], "1:EAX=2 /\\ 1:EBX=1"), NEVER);
-    assert_eq!(allowed(&["Wx1 Rx", "Wx2"], "0:EAX=0"), NEVER);
-    assert_eq!(allowed(&["Rx Wx1", "Wx2"], "0:EAX=1"), NEVER);
-    assert_eq!(allowed(&["Wx1 Rx", "Wx2 Rx"], "0:EAX=2 /\\ 1:EAX=1"), NEVER);
+    assert_eq!(allowed_by_models(&["Rx Wy1", "Ry Wx1"], "0:EAX=1 /\\ 1:EAX=1"), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1", "Rx Rx"], "1:EAX=1 /\\ 1:EBX=0"), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1 Wx2", "Rx Rx"], "1:EAX=2 /\\ 1:EBX=1"), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1 Rx", "Wx2"], "0:EAX=0"), NEVER);
+    assert_eq!(allowed_by_models(&["Rx Wx1", "Wx2"], "0:EAX=1"), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1 Rx", "Wx2 Rx"], "0:EAX=2 /\\ 1:EAX=1"), NEVER);
 }
 
 #[test]
 fn two_plus_two_writes() {
-    assert_eq!(allowed(&["Wx1 Wy2", "Wy1 Wx2"], "[x]=1 /\\ [y]=1"), PSO_ONLY);
-    assert_eq!(allowed(&["Wx1 F Wy2", "Wy1 F Wx2"], "[x]=1 /\\ [y]=1"), NEVER);
-    assert_eq!(allowed(&["Wx1 S Wy2", "Wy1 S Wx2"], "[x]=1 /\\ [y]=1"), NEVER);
-    assert_eq!(allowed(&["Wx1 S Wy2", "Wy1 Wx2"], "[x]=1 /\\ [y]=1"), PSO_ONLY);
+    assert_eq!(allowed_by_models(&["Wx1 Wy2", "Wy1 Wx2"], "[x]=1 /\\ [y]=1"), PSO_ONLY);
+    assert_eq!(allowed_by_models(&["Wx1 F Wy2", "Wy1 F Wx2"], "[x]=1 /\\ [y]=1"), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1 S Wy2", "Wy1 S Wx2"], "[x]=1 /\\ [y]=1"), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1 S Wy2", "Wy1 Wx2"], "[x]=1 /\\ [y]=1"), PSO_ONLY);
 }
 
 #[test]
 fn r_and_s() {
     let r = "[y]=2 /\\ 1:EAX=0";
-    assert_eq!(allowed(&["Wx1 Wy1", "Wy2 Rx"], r), TSO_ON);
-    assert_eq!(allowed(&["Wx1 Wy1", "Wy2 F Rx"], r), PSO_ONLY);
-    assert_eq!(allowed(&["Wx1 F Wy1", "Wy2 Rx"], r), TSO_ON);
-    assert_eq!(allowed(&["Wx1 F Wy1", "Wy2 F Rx"], r), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1 Wy1", "Wy2 Rx"], r), TSO_ON);
+    assert_eq!(allowed_by_models(&["Wx1 Wy1", "Wy2 F Rx"], r), PSO_ONLY);
+    assert_eq!(allowed_by_models(&["Wx1 F Wy1", "Wy2 Rx"], r), TSO_ON);
+    assert_eq!(allowed_by_models(&["Wx1 F Wy1", "Wy2 F Rx"], r), NEVER);
     let s = "[x]=2 /\\ 1:EAX=1";
-    assert_eq!(allowed(&["Wx2 Wy1", "Ry Wx1"], s), PSO_ONLY);
-    assert_eq!(allowed(&["Wx2 F Wy1", "Ry Wx1"], s), NEVER);
+    assert_eq!(allowed_by_models(&["Wx2 Wy1", "Ry Wx1"], s), PSO_ONLY);
+    assert_eq!(allowed_by_models(&["Wx2 F Wy1", "Ry Wx1"], s), NEVER);
 }
 
 #[test]
 fn three_and_four_threads() {
     // Stores become visible to all other threads simultaneously.
     let iriw = "1:EAX=1 /\\ 1:EBX=0 /\\ 3:EAX=1 /\\ 3:EBX=0";
-    assert_eq!(allowed(&["Wx1", "Rx Ry", "Wy1", "Ry Rx"], iriw), NEVER);
-    assert_eq!(allowed(&["Wx1", "Rx Wy1", "Ry Rx"], "1:EAX=1 /\\ 2:EAX=1 /\\ 2:EBX=0"), NEVER);
-    assert_eq!(allowed(&["Wx1", "Rx Ry", "Wy1 Rx"], "1:EAX=1 /\\ 1:EBX=0 /\\ 2:EAX=0"), TSO_ON);
-    assert_eq!(allowed(&["Wx1", "Rx Ry", "Wy1 F Rx"], "1:EAX=1 /\\ 1:EBX=0 /\\ 2:EAX=0"), NEVER);
+    assert_eq!(allowed_by_models(&["Wx1", "Rx Ry", "Wy1", "Ry Rx"], iriw), NEVER);
     assert_eq!(
-        allowed(&["Wx1 Wy1", "Ry Wz1", "Rz Rx"], "1:EAX=1 /\\ 2:EAX=1 /\\ 2:EBX=0"),
+        allowed_by_models(&["Wx1", "Rx Wy1", "Ry Rx"], "1:EAX=1 /\\ 2:EAX=1 /\\ 2:EBX=0"),
+        NEVER
+    );
+    assert_eq!(
+        allowed_by_models(&["Wx1", "Rx Ry", "Wy1 Rx"], "1:EAX=1 /\\ 1:EBX=0 /\\ 2:EAX=0"),
+        TSO_ON
+    );
+    assert_eq!(
+        allowed_by_models(&["Wx1", "Rx Ry", "Wy1 F Rx"], "1:EAX=1 /\\ 1:EBX=0 /\\ 2:EAX=0"),
+        NEVER
+    );
+    assert_eq!(
+        allowed_by_models(&["Wx1 Wy1", "Ry Wz1", "Rz Rx"], "1:EAX=1 /\\ 2:EAX=1 /\\ 2:EBX=0"),
         PSO_ONLY
     );
 }
@@ -390,7 +402,7 @@ fn wrong_input_is_refused_with_its_place() {
         ("X86 t (* no end".into(), "is not closed"),
         (format!("X86 t\n{{}}\nP0;\nNOP;\nexists {}", "(".repeat(100_000)), "nests more than"),
     ] {
-        let found = refused(&text);
+        let found = refusal(&text);
         assert!(found.message.contains(part), "{part}: {found:?}");
         assert!(found.span.is_some(), "{found:?}");
     }
@@ -494,7 +506,7 @@ fn conditions_on_undefined_flags_are_refused() {
     let any = super::parametric::parse(SourceId::FIRST, &program("shr eax, 2\njno bad"));
     let any = any.expect_err("any number of threads");
     assert!(any.message.contains("overflow flag"), "{}", any.message);
-    let test = refused("X86 t\n{ }\nP0;\nSHR EAX,$2;\nSETO BL;\n");
+    let test = refusal("X86 t\n{ }\nP0;\nSHR EAX,$2;\nSETO BL;\n");
     assert!(test.message.contains("overflow flag"), "{}", test.message);
 }
 
@@ -611,7 +623,7 @@ fn operands_of_other_sizes_and_places_are_refused() {
         ("MOVSXD RAX, BX", "an operand of 16 bits where `MOVSXD` extends 32 bits"),
         ("LEA AL,[x]", "`LEA` of 8 bits"),
     ] {
-        let found = refused(&format!("X86 t\n{{ x=1; y=2; }}\nP0 ;\n{code} ;\n"));
+        let found = refusal(&format!("X86 t\n{{ x=1; y=2; }}\nP0 ;\n{code} ;\n"));
         assert!(found.message.contains(wanted), "{code}: {}", found.message);
     }
     for (code, wanted) in [
@@ -619,16 +631,16 @@ fn operands_of_other_sizes_and_places_are_refused() {
         ("leal (x), %rax", "a register of 64 bits where `leal` has 32 bits"),
         ("movzbl %ax, %ebx", "an operand of 16 bits where `movzbl` extends 8 bits"),
     ] {
-        let found = refused(&format!("X86_64 t\n{{ x=1; }}\nP0 ;\n{code} ;\n"));
+        let found = refusal(&format!("X86_64 t\n{{ x=1; }}\nP0 ;\n{code} ;\n"));
         assert!(found.message.contains(wanted), "{code}: {}", found.message);
     }
     // 32 bits are read, whatever the type of the variable.
-    let found = refused("X86_64 t\n{ uint8_t x=-1; }\nP0 ;\nmovsxd (x), %rax ;\n");
+    let found = refusal("X86_64 t\n{ uint8_t x=-1; }\nP0 ;\nmovsxd (x), %rax ;\n");
     assert!(found.message.contains("an access of 32 bits goes beyond `x`"), "{}", found.message);
 }
 
 /// Returns the observed values of all outcomes.
-fn shown(answer: &Answer) -> Vec<String> {
+fn observed_values(answer: &Answer) -> Vec<String> {
     answer.outcomes.iter().flatten().map(|(_, value)| value.clone()).collect()
 }
 
@@ -637,7 +649,7 @@ fn shown(answer: &Answer) -> Vec<String> {
 fn numbers_with_a_size_determine_the_access() {
     let values = |code: &str| {
         let text = format!("X86 t\n{{ x=0x1ff; }}\nP0 ;\n{code} ;\nlocations [x;]\nexists (x=0)\n");
-        shown(&run(&text, "sc"))
+        observed_values(&run(&text, "sc"))
     };
     assert_eq!(values("MOV [x], byte 2"), ["258"]);
     assert_eq!(values("MOV [x], word 2"), ["2"]);
@@ -654,7 +666,7 @@ fn a_failed_exchange_of_registers_keeps_the_upper_half() {
             "X86_64 t\n{{ uint64_t 0:rbx={start}; uint64_t 0:rax=7; uint64_t 0:rcx=9; }}\nP0 ;\ncmpxchg %ecx, %ebx ;\n\
              shr $32, %rbx ;\nlocations [0:rbx;]\nexists (0:rbx=0)\n"
         );
-        assert_eq!(shown(&run(&text, "sc")), [wanted], "{text}");
+        assert_eq!(observed_values(&run(&text, "sc")), [wanted], "{text}");
     }
 }
 

@@ -7,8 +7,8 @@
 //! *stage*, one of the past or present moments at which its later reads read memory (see
 //! [`crate::stages`]). This module treats both like all other cells.
 //!
-//! Invariant: an atom is in normal form ([`Atom::same`], [`LinearConstraint::new`]), so that equal
-//! constraints are equal values.
+//! Invariant: an atom is in normal form ([`Atom::equality`], [`LinearConstraint::new`]), so that
+//! equal constraints are equal values.
 
 use crate::counts::Count;
 use crate::residues::Residues;
@@ -76,7 +76,7 @@ impl Signature {
         self.sorts[cell.symbol()]
     }
     /// Returns the set of all values of a sort, in a cube of `processes` processes.
-    pub fn all(&self, sort: SymbolSort, processes: usize) -> u64 {
+    pub fn all_values(&self, sort: SymbolSort, processes: usize) -> u64 {
         match sort {
             SymbolSort::Finite(64) => u64::MAX,
             SymbolSort::Finite(n) => (1 << n) - 1,
@@ -121,7 +121,7 @@ impl Cell {
     }
     /// Returns the same cell of memory now.
     #[must_use]
-    pub fn now(self) -> Cell {
+    pub fn current(self) -> Cell {
         Cell(self.0 | 0xffff)
     }
     /// Replaces each process `p` by `to(p)`.
@@ -295,7 +295,7 @@ pub fn map_set(set: u64, from: usize, processes: usize, to: impl Fn(u8) -> u8) -
 
 impl Atom {
     /// Builds `left = right` or `left ≠ right`.
-    pub fn same(left: Cell, right: Cell, equal: bool) -> Literal {
+    pub fn equality(left: Cell, right: Cell, equal: bool) -> Literal {
         match left.cmp(&right) {
             std::cmp::Ordering::Equal if equal => Literal::True,
             std::cmp::Ordering::Equal => Literal::False,
@@ -304,7 +304,7 @@ impl Atom {
         }
     }
     /// Builds `left < right`, or `left <= right`.
-    pub fn before(left: Point, right: Point, strict: bool, fixed: usize) -> Literal {
+    pub fn order(left: Point, right: Point, strict: bool, fixed: usize) -> Literal {
         match (left, right) {
             (Point::Variable(a), Point::Variable(b)) if a == b => {
                 if strict {
@@ -339,11 +339,11 @@ impl Atom {
     pub fn negate(&self, signature: &Signature, processes: usize) -> Result<Literal, TooLarge> {
         Ok(match self {
             Atom::In(c, set) => {
-                let rest = signature.all(signature.sort(*c), processes) & !set;
+                let rest = signature.all_values(signature.sort(*c), processes) & !set;
                 if rest == 0 { Literal::False } else { Literal::Atom(Atom::In(*c, rest)) }
             }
             Atom::Same(a, b, equal) => Literal::Atom(Atom::Same(*a, *b, !equal)),
-            Atom::Before(a, b, strict) => Atom::before(*b, *a, !strict, signature.fixed),
+            Atom::Before(a, b, strict) => Atom::order(*b, *a, !strict, signature.fixed),
             Atom::Linear(l) => {
                 l.negate(l.terms.iter().all(|t| signature.sort(t.0) == SymbolSort::Integer))?
             }
@@ -368,9 +368,9 @@ impl Atom {
                 };
                 Literal::Atom(Atom::In(c.map(to), set))
             }
-            Atom::Same(a, b, equal) => Atom::same(a.map(to), b.map(to), *equal),
+            Atom::Same(a, b, equal) => Atom::equality(a.map(to), b.map(to), *equal),
             Atom::Before(a, b, strict) => {
-                Atom::before(a.map(to), b.map(to), *strict, signature.fixed)
+                Atom::order(a.map(to), b.map(to), *strict, signature.fixed)
             }
             Atom::Linear(l) => {
                 let mut l = l.clone();

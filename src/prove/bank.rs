@@ -12,7 +12,7 @@
 
 use crate::atom::{Atom, Signature};
 use crate::cube::{Cube, Mix};
-use crate::initial::arranged;
+use crate::initial::try_arrangements;
 use crate::instance::{Instance, InstanceState, PreparedAtoms};
 use crate::parallel;
 use crate::rules::Rules;
@@ -77,7 +77,7 @@ impl<'a> Bank<'a> {
         let assumed = assumed
             .iter()
             .filter(|c| c.processes <= processes)
-            .flat_map(|c| placed(&instance, c, &named))
+            .flat_map(|c| place_cube(&instance, c, &named))
             .collect();
         Bank {
             instance,
@@ -132,7 +132,7 @@ impl<'a> Bank<'a> {
         self.states.is_empty()
     }
     /// Returns the processes that are constants.
-    fn named(&self) -> Vec<u8> {
+    fn constant_processes(&self) -> Vec<u8> {
         (0..narrow::byte(self.fixed)).collect()
     }
     /// Explores up to `most` states. Returns true if these are all. The result does not depend on
@@ -224,7 +224,7 @@ impl<'a> Bank<'a> {
     /// True if some state is in the cube; adds the cost to `spent`, in units of inspected states.
     pub fn meets(&self, signature: &Signature, cube: &Cube, spent: &mut u64) -> bool {
         let processes = narrow::byte(self.instance.processes);
-        arranged(cube.processes, processes, &mut self.named(), &mut |place| {
+        try_arrangements(cube.processes, processes, &mut self.constant_processes(), &mut |place| {
             self.has(signature, cube, place, spent)
         })
     }
@@ -237,7 +237,7 @@ impl<'a> Bank<'a> {
             let Atom::In(c, set) = a else { continue };
             // Every value in a view is among the visible ones.
             let columns = if c.view().is_none() { &self.columns } else { &self.visible };
-            let c = c.now();
+            let c = c.current();
             let cell = self.instance.cell(c.map(|p| place[usize::from(p)]));
             let mut union = vec![0u64; words];
             *spent += (words / WORDS_OF_STATE) as u64;
@@ -278,11 +278,16 @@ impl<'a> Bank<'a> {
 }
 
 /// Prepares a cube for each choice of processes of the instance that begins with those in `named`.
-fn placed(instance: &Instance<'_>, cube: &Cube, named: &[u8]) -> Vec<PreparedAtoms> {
+fn place_cube(instance: &Instance<'_>, cube: &Cube, named: &[u8]) -> Vec<PreparedAtoms> {
     let mut all = Vec::new();
-    arranged(cube.processes, narrow::byte(instance.processes), &mut named.to_vec(), &mut |place| {
-        all.push(instance.prepare(cube.atoms.iter(), place));
-        false
-    });
+    try_arrangements(
+        cube.processes,
+        narrow::byte(instance.processes),
+        &mut named.to_vec(),
+        &mut |place| {
+            all.push(instance.prepare(cube.atoms.iter(), place));
+            false
+        },
+    );
     all
 }

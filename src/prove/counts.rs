@@ -64,8 +64,8 @@ pub fn facts(signature: &Signature, processes: usize, atoms: &[Atom]) -> Vec<Ato
                 Atom::In(c, set) if *c == cell => Some(*set),
                 _ => None,
             });
-            let set =
-                sets.fold(signature.all(signature.sorts[count.symbol], processes), |s, x| s & x);
+            let set = sets
+                .fold(signature.all_values(signature.sorts[count.symbol], processes), |s, x| s & x);
             inside += i64::from(set & !count.set == 0);
             outside += i64::from(set & count.set == 0);
         }
@@ -97,7 +97,7 @@ pub fn places(signature: &Signature) -> Option<usize> {
         .max_by_key(|s| (size(s), std::cmp::Reverse(*s)))
 }
 
-fn assigned(rule: &Rule, symbol: usize) -> bool {
+fn assigns(rule: &Rule, symbol: usize) -> bool {
     rule.changes.iter().any(|c| c.symbol() == symbol)
 }
 
@@ -173,8 +173,8 @@ pub fn candidates(rules: &Rules) -> Vec<Count> {
             loop {
                 let before = set;
                 for (rule, (from, to)) in &steps {
-                    let enters = assigned(rule, first);
-                    let stays = set & (1 << from) != 0 && !assigned(rule, second);
+                    let enters = assigns(rule, first);
+                    let stays = set & (1 << from) != 0 && !assigns(rule, second);
                     if enters || stays {
                         set |= 1 << to;
                     }
@@ -183,7 +183,7 @@ pub fn candidates(rules: &Rules) -> Vec<Count> {
                     break;
                 }
             }
-            let leaves = steps.iter().any(|(r, m)| assigned(r, second) && set & (1 << m.1) == 0);
+            let leaves = steps.iter().any(|(r, m)| assigns(r, second) && set & (1 << m.1) == 0);
             let count = Count { symbol: places, set, bits, sum: ResidueSum::default() };
             let large = signature.most.is_some_and(|m| m as u64 > count.most());
             if set == 0 || !leaves || large {
@@ -286,7 +286,7 @@ impl CountedStep<'_> {
             base.push(Atom::Fence(self.process(self.rule.actor?), 0));
         }
         let next = sum.put(&|c| after.iter().find(|x| x.0 == c).map(|x| x.1.clone()), *bits);
-        let all = self.signature.all(self.signature.sorts[*symbol], self.processes);
+        let all = self.signature.all_values(self.signature.sorts[*symbol], self.processes);
         let mut found = Vec::new();
         for choice in 0..1u32 << moved.len() {
             let (mut atoms, mut change) = (base.clone(), 0);

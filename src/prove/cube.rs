@@ -61,11 +61,11 @@ impl Hasher for Mix {
 impl Cube {
     /// Returns the normal form of the conjunction, or `None` if it is contradictory.
     pub fn new(signature: &Signature, processes: usize, atoms: Vec<Atom>) -> Option<Cube> {
-        Cube::named(signature, processes, atoms).map(|c| c.0)
+        Cube::with_names(signature, processes, atoms).map(|c| c.0)
     }
     /// Returns the same, with the new name of each process; [`NONE`] for dropped ones. `None` if it
     /// is contradictory.
-    pub fn named(
+    pub fn with_names(
         signature: &Signature,
         processes: usize,
         mut atoms: Vec<Atom>,
@@ -79,7 +79,7 @@ impl Cube {
         {
             return None;
         }
-        Some(Cube { processes, atoms }.renumbered(signature))
+        Some(Cube { processes, atoms }.renumber(signature))
     }
     /// Returns the cube with additional unconstrained processes.
     #[must_use]
@@ -93,7 +93,7 @@ impl Cube {
         Cube { processes, atoms: self.atoms.iter().map(wide).collect() }
     }
     /// Removes unmentioned processes and numbers the others by their occurrences.
-    fn renumbered(self, signature: &Signature) -> (Cube, Vec<u8>) {
+    fn renumber(self, signature: &Signature) -> (Cube, Vec<u8>) {
         let fixed = signature.fixed;
         let used = self.atoms.iter().fold(0, |set, a| set | a.processes(signature, self.processes));
         let mut order: Vec<(u64, usize)> = (fixed..self.processes)
@@ -230,7 +230,7 @@ pub fn simplify(signature: &Signature, processes: usize, atoms: &mut Vec<Atom>) 
             }
         }
     }
-    let all = |c: Cell| signature.all(signature.sort(c), processes);
+    let all = |c: Cell| signature.all_values(signature.sort(c), processes);
     let discrete =
         |c: Cell| matches!(signature.sort(c), SymbolSort::Finite(_) | SymbolSort::Process);
     let domain = |domains: &[(Cell, u64)], c: Cell| {
@@ -292,7 +292,7 @@ pub fn simplify(signature: &Signature, processes: usize, atoms: &mut Vec<Atom>) 
                 }
                 p => p,
             };
-            match Atom::before(point(a), point(b), strict, signature.fixed) {
+            match Atom::order(point(a), point(b), strict, signature.fixed) {
                 Literal::True => {
                     rest.swap_remove(i);
                     continue;

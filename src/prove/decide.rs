@@ -116,7 +116,7 @@ impl<'a> Decider<'a> {
     pub fn domain(&self, cell: Cell) -> u64 {
         match self.domains.iter().find(|d| d.0 == cell) {
             Some(d) => d.1,
-            None => self.signature.all(self.signature.sort(cell), self.processes),
+            None => self.signature.all_values(self.signature.sort(cell), self.processes),
         }
     }
     fn restrict(&mut self, cell: Cell, set: u64) -> bool {
@@ -132,7 +132,7 @@ impl<'a> Decider<'a> {
                 true
             }
             None => {
-                let all = self.signature.all(self.signature.sort(cell), self.processes);
+                let all = self.signature.all_values(self.signature.sort(cell), self.processes);
                 if all & set == all {
                     return false;
                 }
@@ -335,9 +335,9 @@ impl<'a> Decider<'a> {
         if self.contradiction || self.classes_clash() {
             return SimplexAnswer::Unsatisfiable;
         }
-        let split = match self.undecided() {
+        let split = match self.undecided_cell() {
             Some(cell) => cell,
-            None if self.ordered() => return SimplexAnswer::Satisfiable,
+            None if self.is_ordered() => return SimplexAnswer::Satisfiable,
             None => return SimplexAnswer::Unsatisfiable,
         };
         let mut values = self.domain(split);
@@ -385,7 +385,7 @@ impl<'a> Decider<'a> {
         self.same.iter().any(|&(a, b, equal)| !equal && class[at(a)] == class[at(b)])
     }
     /// Returns a cell to split on, because its value decides a disequality or an order.
-    fn undecided(&self) -> Option<Cell> {
+    fn undecided_cell(&self) -> Option<Cell> {
         let mut best: Option<(u32, Cell)> = None;
         let mut offer = |cell: Cell, domain: u64| {
             let size = domain.count_ones();
@@ -410,7 +410,7 @@ impl<'a> Decider<'a> {
         best.map(|b| b.1)
     }
     /// True if the order has no cycle with a strict edge; all its cells are decided.
-    fn ordered(&self) -> bool {
+    fn is_ordered(&self) -> bool {
         if self.before.is_empty() {
             return true;
         }

@@ -7,8 +7,8 @@
 //! process sees a different served number, nothing follows; but something follows in each of the
 //! three orders of their own tickets.
 //!
-//! Invariant: every state of the cube satisfies each atom of [`loosened`] and [`derived`], and one
-//! of [`comparisons`].
+//! Invariant: every state of the cube satisfies each atom of [`weaker_atoms`] and [`consequences`],
+//! and one of [`comparisons`].
 
 use crate::atom::{Atom, Cell, LinearConstraint, Literal, OTHER, Signature, SymbolSort};
 use crate::cube::Cube;
@@ -26,7 +26,7 @@ fn is_integer(signature: &Signature, terms: &[(Cell, i64)]) -> bool {
 
 /// Eliminates a common cell from the second constraint, if the first can be added with an integer
 /// factor.
-fn eliminated(
+fn eliminate(
     signature: &Signature,
     first: &LinearConstraint,
     second: &LinearConstraint,
@@ -61,7 +61,7 @@ fn eliminated(
 
 /// Returns constraints on few numbers that follow from two of the atoms, with those that these
 /// imply.
-pub fn derived(signature: &Signature, atoms: &[Atom]) -> Vec<Atom> {
+pub fn consequences(signature: &Signature, atoms: &[Atom]) -> Vec<Atom> {
     let linear: Vec<&LinearConstraint> = atoms
         .iter()
         .filter_map(|a| if let Atom::Linear(l) = a { Some(&**l) } else { None })
@@ -70,8 +70,8 @@ pub fn derived(signature: &Signature, atoms: &[Atom]) -> Vec<Atom> {
     for (i, first) in linear.iter().enumerate() {
         for second in linear.iter().skip(i + 1) {
             for (cell, _) in &first.terms {
-                let one = eliminated(signature, first, second, *cell)
-                    .or_else(|| eliminated(signature, second, first, *cell));
+                let one = eliminate(signature, first, second, *cell)
+                    .or_else(|| eliminate(signature, second, first, *cell));
                 let Some(Atom::Linear(l)) = one else { continue };
                 for atom in halves(signature, &l).into_iter().chain([Atom::Linear(l)]) {
                     if found.len() < MAX_DERIVED && !found.contains(&atom) {
@@ -157,7 +157,7 @@ fn halves(signature: &Signature, sum: &LinearConstraint) -> Vec<Atom> {
 
 /// Returns the atoms. A set of a finite domain that excludes values is also given as one atom for
 /// each excluded value, and weaker comparisons of numbers come before those that imply them.
-pub fn loosened(signature: &Signature, cube: &Cube) -> Vec<Atom> {
+pub fn weaker_atoms(signature: &Signature, cube: &Cube) -> Vec<Atom> {
     let mut atoms = Vec::new();
     for a in &cube.atoms {
         if let Atom::Linear(l) = a {
@@ -170,7 +170,7 @@ pub fn loosened(signature: &Signature, cube: &Cube) -> Vec<Atom> {
         if c.view().is_some() {
             continue;
         }
-        let all = signature.all(signature.sort(*c), cube.processes);
+        let all = signature.all_values(signature.sort(*c), cube.processes);
         let out = all & !set;
         let split = match signature.sort(*c) {
             SymbolSort::Finite(_) => out.count_ones() > 1 && set.count_ones() > 1,

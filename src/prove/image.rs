@@ -141,10 +141,10 @@ impl Draft {
     /// the equation, implied atoms are dropped.
     fn glance(&mut self, cell: Cell, atom: &Atom) -> Option<bool> {
         let about = |a: &Atom| single(a).is_some_and(|s| s.0 == cell);
-        if let Some(value) = self.atoms.iter().filter(|a| about(a)).find_map(equated) {
+        if let Some(value) = self.atoms.iter().filter(|a| about(a)).find_map(equated_value) {
             return holds_at(atom, value);
         }
-        if let Some(value) = equated(atom) {
+        if let Some(value) = equated_value(atom) {
             if self.atoms.iter().any(|a| about(a) && holds_at(a, value) == Some(false)) {
                 return Some(false);
             }
@@ -166,7 +166,7 @@ fn single(atom: &Atom) -> Option<(Cell, i64, i64, ZeroRelation)> {
 }
 
 /// Returns the integer to which an equation about one cell sets it.
-fn equated(atom: &Atom) -> Option<i64> {
+fn equated_value(atom: &Atom) -> Option<i64> {
     let (_, factor, constant, relation) = single(atom)?;
     (relation == ZeroRelation::Eq && constant.checked_rem(factor)? == 0)
         .then(|| constant.checked_div(factor)?.checked_neg())
@@ -295,7 +295,7 @@ impl Image<'_> {
     fn may_set(&self, cell: Cell) -> bool {
         self.rule.changes.iter().any(|c| match c {
             UpdateEffect::Assign(t, _) => {
-                t.symbol() == cell.symbol() && t.map(|p| self.process(p, &[])) == cell.now()
+                t.symbol() == cell.symbol() && t.map(|p| self.process(p, &[])) == cell.current()
             }
             UpdateEffect::Cases(s, ..) => *s == cell.symbol(),
         })
@@ -382,18 +382,18 @@ impl Image<'_> {
                 Some((p, _)) if p == self.actor => false,
                 Some(_) => continue,
             };
-            match self.alternatives(cell.now())? {
+            match self.alternatives(cell.current())? {
                 Some(list) => {
                     set = true;
-                    let rest = if now { cell.now() } else { cell };
+                    let rest = if now { cell.current() } else { cell };
                     let list = list
                         .into_iter()
-                        .map(|(c, v)| (c, v.unwrap_or_else(|| self.kept(rest))))
+                        .map(|(c, v)| (c, v.unwrap_or_else(|| self.unchanged_value(rest))))
                         .collect();
                     targets.push((cell, CellImage::Set(list)));
                 }
                 None if cell.view().is_some() && now => {
-                    targets.push((cell, CellImage::Moved(cell.now())))
+                    targets.push((cell, CellImage::Moved(cell.current())))
                 }
                 None => {}
             }
@@ -414,7 +414,7 @@ impl Image<'_> {
         draft.atoms.append(&mut fences);
         self.product(&rest, &targets, 0, &mut Vec::new(), draft)
     }
-    fn kept(&self, cell: Cell) -> RuleValue {
+    fn unchanged_value(&self, cell: Cell) -> RuleValue {
         if self.signature().sort(cell).is_numeric() {
             RuleValue::Sum { terms: vec![(cell, 1)], constant: 0, scale: 1 }
         } else {
@@ -508,7 +508,7 @@ impl Image<'_> {
         };
         match target {
             CellImage::Moved(to) => {
-                chosen.push((*cell, self.kept(*to)));
+                chosen.push((*cell, self.unchanged_value(*to)));
                 self.product(post, targets, at + 1, chosen, draft)?;
                 chosen.pop();
             }
@@ -552,8 +552,8 @@ impl Image<'_> {
     ) -> Result<(), Trouble> {
         let forgotten = chosen.iter().any(|c| c.1 == RuleValue::Any);
         let of = |c: Cell| match chosen.iter().find(|x| x.0 == c) {
-            None => self.kept(c),
-            Some((_, RuleValue::Any)) => self.kept(c.with_view(Some(FORGOTTEN))),
+            None => self.unchanged_value(c),
+            Some((_, RuleValue::Any)) => self.unchanged_value(c.with_view(Some(FORGOTTEN))),
             Some((_, v)) => v.clone(),
         };
         for a in post {
@@ -573,7 +573,7 @@ impl Image<'_> {
     }
     fn everyone(&mut self, others: &[(usize, u8)], mut draft: Draft) -> Result<(), Trouble> {
         let Some((&(universal, process), rest)) = others.split_first() else {
-            if let Some(cube) = Cube::named(self.signature(), self.processes, draft.atoms) {
+            if let Some(cube) = Cube::with_names(self.signature(), self.processes, draft.atoms) {
                 self.out.push(cube);
             }
             return Ok(());

@@ -84,7 +84,7 @@ fn cubes(
 
 /// Tries all choices of `count` distinct processes that begin with those in `chosen`, in order,
 /// until `does` accepts one. Returns true if it did.
-pub(crate) fn arranged(
+pub(crate) fn try_arrangements(
     count: usize,
     processes: u8,
     chosen: &mut Vec<u8>,
@@ -98,7 +98,7 @@ pub(crate) fn arranged(
             return false;
         }
         chosen.push(p);
-        let found = arranged(count, processes, chosen, does);
+        let found = try_arrangements(count, processes, chosen, does);
         chosen.pop();
         found
     })
@@ -119,20 +119,20 @@ pub(crate) fn maps(params: usize, processes: usize) -> Vec<Vec<u8>> {
 /// Returns the atoms with all views replaced by memory now, since in an initial state memory has no
 /// past. `None` if a linear atom has too large numbers. A contradiction gives one atom that is
 /// false.
-pub fn flattened(atoms: &[Atom]) -> Option<Vec<Atom>> {
+pub fn flatten_views(atoms: &[Atom]) -> Option<Vec<Atom>> {
     let mut found = Vec::with_capacity(atoms.len());
     for a in atoms {
-        let now = |c: &Cell| c.now();
+        let now = |c: &Cell| c.current();
         let literal = match a {
             Atom::Fence(..) => continue,
             Atom::In(c, set) => Literal::Atom(Atom::In(now(c), *set)),
-            Atom::Same(x, y, equal) => Atom::same(now(x), now(y), *equal),
+            Atom::Same(x, y, equal) => Atom::equality(now(x), now(y), *equal),
             Atom::Before(x, y, strict) => {
                 let point = |p: &Point| match p {
                     Point::Cell(c) => Point::Cell(now(c)),
                     v => *v,
                 };
-                Atom::before(point(x), point(y), *strict, 0)
+                Atom::order(point(x), point(y), *strict, 0)
             }
             Atom::Linear(l) => {
                 let terms = l.terms.iter().map(|t| (now(&t.0), t.1)).collect();
@@ -140,7 +140,7 @@ pub fn flattened(atoms: &[Atom]) -> Option<Vec<Atom>> {
                 // integers.
                 crate::atom::LinearConstraint::new(terms, l.constant, l.relation, false).ok()?
             }
-            Atom::Residues(r) => r.map(&|c| c.now()),
+            Atom::Residues(r) => r.map(&|c| c.current()),
         };
         match literal {
             Literal::True => {}
@@ -157,7 +157,7 @@ pub fn initial(rules: &Rules, cube: &Cube) -> Result<Option<Vec<Atom>>, Trouble>
     let processes = cube.processes.max(1);
     let signature = &rules.signature;
     let mut atoms = Vec::new();
-    for a in flattened(&cube.atoms).ok_or(Trouble::Number)? {
+    for a in flatten_views(&cube.atoms).ok_or(Trouble::Number)? {
         match a {
             Atom::In(c, set) if signature.sort(c) == SymbolSort::Process => {
                 atoms
@@ -225,7 +225,7 @@ pub fn existence(rules: &Rules, least: usize) -> Result<Existence, Trouble> {
     let assumed = rules.invariants.iter().map(|i| i.0).max().unwrap_or(0);
     let size = least.max(assumed);
     let cells = cells_of_processes(
-        &[instances(rules, size)?, excluded(rules, size)?].concat(),
+        &[instances(rules, size)?, assumption_instances(rules, size)?].concat(),
         &rules.signature,
     );
     let (variables, arrays): (Vec<Cell>, Vec<Cell>) =
@@ -286,11 +286,14 @@ fn cells_of_processes(instances: &[Vec<Vec<Literal>>], signature: &Signature) ->
 
 /// Returns the conditions of the assumptions for all choices of distinct processes: of each claim,
 /// one atom is false.
-fn excluded(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, Trouble> {
+fn assumption_instances(
+    rules: &Rules,
+    processes: usize,
+) -> Result<Vec<Vec<Vec<Literal>>>, Trouble> {
     let mut found = Vec::new();
     for (params, tests) in &rules.invariants {
         let mut maps = Vec::new();
-        arranged(*params, narrow::byte(processes), &mut Vec::new(), &mut |map| {
+        try_arrangements(*params, narrow::byte(processes), &mut Vec::new(), &mut |map| {
             maps.push(map.to_vec());
             false
         });
@@ -329,7 +332,7 @@ enum Certainty {
 fn has_state(rules: &Rules, processes: usize, certainty: Certainty) -> Result<bool, Trouble> {
     let signature = &rules.signature;
     let found = instances(rules, processes)?;
-    let excluded = excluded(rules, processes)?;
+    let excluded = assumption_instances(rules, processes)?;
     let all = [found.as_slice(), &excluded].concat();
     let cells = cells_of_processes(&all, signature);
     let named = |c: &Cell| Atom::In(*c, (1 << processes) - 1);
@@ -360,7 +363,7 @@ fn has_state(rules: &Rules, processes: usize, certainty: Certainty) -> Result<bo
             .chain(after)
             .collect();
         let same = |c: &Cell| {
-            vec![vec![Literal::Atom(named(c))], vec![Atom::same(*c, cells[first], true)]]
+            vec![vec![Literal::Atom(named(c))], vec![Atom::equality(*c, cells[first], true)]]
         };
         let choices: Vec<_> =
             all.iter().cloned().chain(cells[first + 1..].iter().map(same)).collect();

@@ -199,7 +199,7 @@ impl<'a> Instance<'a> {
             .flat_map(|c| &c.atoms)
             .filter_map(|a| {
                 if let Atom::In(c, set) = a {
-                    Some((self.cell(c.now()), *set, self.rules.signature.sort(*c)))
+                    Some((self.cell(c.current()), *set, self.rules.signature.sort(*c)))
                 } else {
                     None
                 }
@@ -490,7 +490,7 @@ impl<'a> Instance<'a> {
         views.dedup();
         let view = |v: (u8, u8)| views.iter().position(|x| *x == v).expect("all views are listed");
         let of = |c: &Cell| {
-            let at = self.cell(c.map(|p| place[usize::from(p)]).now());
+            let at = self.cell(c.map(|p| place[usize::from(p)]).current());
             ViewedCell { at, by: c.view().map(|v| (place[usize::from(v.0)], view(v))) }
         };
         let point = |p: &Point| match p {

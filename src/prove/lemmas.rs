@@ -65,7 +65,7 @@ fn places(signature: &Signature, process: u8) -> Vec<Option<Atom>> {
     let Some(symbol) = crate::counts::places(signature) else { return vec![None] };
     let SymbolSort::Finite(count) = signature.sorts[symbol] else { return vec![None] };
     let cell = Cell::new(symbol, &[process]);
-    let all = signature.all(signature.sorts[symbol], 0);
+    let all = signature.all_values(signature.sorts[symbol], 0);
     let mut found = vec![None];
     found.extend((0..count).map(|k| Some(Atom::In(cell, 1 << k))));
     if count > 2 {
@@ -268,7 +268,7 @@ impl Houdini<'_> {
         let signature = &self.rules.signature;
         let mut target = MatchedCube::new(signature, &image.0);
         image.1 = self.index.cover(&mut target, None);
-        let covered = image.1.is_some() || self.index.covered(&mut target, None, MAX_OPEN);
+        let covered = image.1.is_some() || self.index.is_covered(&mut target, None, MAX_OPEN);
         let spent = target.spent / STEPS_OF_WORK;
         self.spend(spent)?;
         Some(covered)

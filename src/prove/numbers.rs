@@ -91,7 +91,7 @@ impl TrialNumbers {
         }
         for (node, names) in path.iter().rev().zip(&named.names) {
             let on_machine =
-                |c: &Cell| c.now().map(|p| names.get(usize::from(p)).copied().unwrap_or(p));
+                |c: &Cell| c.current().map(|p| names.get(usize::from(p)).copied().unwrap_or(p));
             let mut cells: Vec<Cell> = node.cube.atoms.iter().flat_map(Atom::cells).collect();
             cells.sort_unstable();
             cells.dedup();

@@ -10,7 +10,7 @@
 use crate::atom::Atom;
 use crate::bank::Bank;
 use crate::cube::{Cube, Mix};
-use crate::derive::{comparisons, derived, loosened, numbers};
+use crate::derive::{comparisons, consequences, numbers, weaker_atoms};
 use crate::initial::assumptions;
 use crate::names::{NamedPath, steps};
 use crate::parallel::{self, Portions, Threads};
@@ -142,7 +142,7 @@ impl<'a> Instances<'a> {
     fn first(&mut self, cubes: Vec<Cube>) -> Option<Cube> {
         let many = cubes.len() > TESTED_FIRST
             && self.banks.iter().map(Bank::len).sum::<usize>() >= MANY_STATES;
-        let shared = many && parallel::resolved(self.threads.count) > 1;
+        let shared = many && parallel::thread_count(self.threads.count) > 1;
         if !shared {
             return cubes.into_iter().find(|c| self.plausible(c));
         }
@@ -158,7 +158,7 @@ impl<'a> Instances<'a> {
         // Up to the first plausible one: the costs of queries that one thread would not make are
         // dropped.
         let query_result =
-            self.portions.until(rest.len(), PART_OF_CUBES, query, |i, query_result| {
+            self.portions.map_until(rest.len(), PART_OF_CUBES, query, |i, query_result| {
                 known(&rest[i], query_result)
             });
         let found = query_result
@@ -182,11 +182,13 @@ impl Instances<'_> {
     fn small(&mut self, cube: &Cube, itself: bool) -> Option<Cube> {
         let signature = &self.rules.signature;
         // Decompose atoms over sets: `x is not 1 and not 2` is two facts.
-        let mut atoms = loosened(signature, cube);
+        let mut atoms = weaker_atoms(signature, cube);
         let own = atoms.len();
         if self.combines {
             atoms.extend(
-                derived(signature, &cube.atoms).into_iter().filter(|a| !cube.atoms.contains(a)),
+                consequences(signature, &cube.atoms)
+                    .into_iter()
+                    .filter(|a| !cube.atoms.contains(a)),
             );
         }
         for size in 1..=self.most_atoms.min(atoms.len()) {
@@ -252,7 +254,7 @@ fn subsets(count: usize, size: usize) -> Vec<Vec<usize>> {
 }
 
 impl Oracle for Instances<'_> {
-    fn spent(&mut self) -> u64 {
+    fn take_cost(&mut self) -> u64 {
         std::mem::take(&mut self.spent)
     }
     fn instead(&mut self, cube: &Cube) -> Vec<Cube> {

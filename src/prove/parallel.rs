@@ -23,7 +23,7 @@ impl From<usize> for Threads {
 
 /// Returns the number of threads. 0 means one per core, which is determined lazily, because the
 /// query takes as long as a small proof.
-pub fn resolved(threads: usize) -> usize {
+pub fn thread_count(threads: usize) -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     if threads > 0 {
         threads
@@ -40,11 +40,11 @@ pub fn map<R: Send>(
     part: usize,
     of: impl Fn(usize) -> R + Sync,
 ) -> Vec<R> {
-    until(threads, count, part, of, |_, _| false)
+    map_until(threads, count, part, of, |_, _| false)
 }
 
 /// Does the same as [`map`], up to and including the first result for which `ends` holds.
-pub fn until<R: Send>(
+pub fn map_until<R: Send>(
     threads: usize,
     count: usize,
     part: usize,
@@ -53,7 +53,7 @@ pub fn until<R: Send>(
 ) -> Vec<R> {
     let part = part.max(1);
     let parts = count.div_ceil(part);
-    let threads = if parts < 2 { 1 } else { resolved(threads).min(parts) };
+    let threads = if parts < 2 { 1 } else { thread_count(threads).min(parts) };
     let (next, end) = (AtomicUsize::new(0), AtomicUsize::new(count));
     let work = || {
         let mut done: Vec<(usize, R)> = Vec::new();
@@ -116,10 +116,10 @@ impl Portions {
         part: usize,
         of: impl Fn(usize) -> R + Sync,
     ) -> Vec<R> {
-        self.until(count, part, of, |_, _| false)
+        self.map_until(count, part, of, |_, _| false)
     }
-    /// Works like [`until`].
-    pub fn until<R: Send>(
+    /// Works like [`map_until`].
+    pub fn map_until<R: Send>(
         &self,
         count: usize,
         part: usize,
@@ -133,10 +133,13 @@ impl Portions {
             let begin = Instant::now();
             (of(at), begin.elapsed())
         };
-        let results =
-            until(if pays { self.threads.count } else { 1 }, count, part, timed, |at, results| {
-                ends(at, &results.0)
-            });
+        let results = map_until(
+            if pays { self.threads.count } else { 1 },
+            count,
+            part,
+            timed,
+            |at, results| ends(at, &results.0),
+        );
         if !results.is_empty() {
             let all: Duration = results.iter().map(|t| t.1).sum();
             let each = all.as_nanos() / results.len() as u128;

@@ -116,7 +116,7 @@ impl Premises {
                     .owner
                     .iter()
                     .enumerate()
-                    .filter_map(|(s, at)| at.map(|at| owned(system, s, at)));
+                    .filter_map(|(s, at)| at.map(|at| owned_cells(system, s, at)));
                 let own: Vec<String> = own.collect();
                 let cells = if own.is_empty() {
                     String::new()
@@ -142,7 +142,7 @@ impl Premises {
 }
 
 /// Prints the cells of an array that process `p` owns by an index.
-fn owned(system: &System, symbol: usize, at: usize) -> String {
+fn owned_cells(system: &System, symbol: usize, at: usize) -> String {
     let s = &system.symbols[symbol];
     let args: Vec<&str> = (0..s.arity).map(|i| if i == at { "p" } else { "_" }).collect();
     format!("`{}[{}]`", s.name, args.join(", "))
@@ -326,7 +326,7 @@ fn owners(system: &System, owner: &mut Vec<Option<usize>>) -> Result<(), Refusal
     let plain = |s: &usize| system.symbols[*s].kind == SymbolKind::Plain && is_updated(system, *s);
     let tracked: Vec<usize> = (0..system.symbols.len()).filter(plain).collect();
     for s in tracked.iter().filter(|s| system.symbols[**s].arity == 0) {
-        let touches = |t: &&Transition| touched(t).iter().any(|a| a.symbol.index() == *s);
+        let touches = |t: &&Transition| accessed_cells(t).iter().any(|a| a.symbol.index() == *s);
         if let Some(t) = system.transitions.iter().find(touches) {
             let name = &system.symbols[*s].name;
             return refuse(
@@ -351,10 +351,10 @@ fn owners(system: &System, owner: &mut Vec<Option<usize>>) -> Result<(), Refusal
         .transitions
         .iter()
         .find(alone)
-        .or_else(|| system.transitions.iter().find(|t| !touched(t).is_empty()));
+        .or_else(|| system.transitions.iter().find(|t| !accessed_cells(t).is_empty()));
     let Some(t) = t else { return Ok(()) };
     let mut cells: Vec<String> = Vec::new();
-    for a in touched(t).into_iter().filter(|a| tracked.contains(&a.symbol.index())) {
+    for a in accessed_cells(t).into_iter().filter(|a| tracked.contains(&a.symbol.index())) {
         let text = cell_text(system, t, &a);
         if !cells.contains(&text) {
             cells.push(text);
@@ -399,7 +399,7 @@ fn cell_text(system: &System, t: &Transition, a: &CellAccess) -> String {
 }
 
 /// Returns all cells that a transition reads or writes.
-fn touched(t: &Transition) -> Vec<CellAccess> {
+fn accessed_cells(t: &Transition) -> Vec<CellAccess> {
     let mut found: Vec<CellAccess> = t
         .universal
         .iter()
@@ -466,8 +466,10 @@ fn acts_alone(t: &Transition, owner: &[Option<usize>]) -> bool {
     match t.actor {
         Some(actor) => owns_all(t, owner, actor),
         None => {
-            let fixed =
-                touched(t).into_iter().flat_map(|a| a.args).filter(|p| matches!(p, Proc::Fixed(_)));
+            let fixed = accessed_cells(t)
+                .into_iter()
+                .flat_map(|a| a.args)
+                .filter(|p| matches!(p, Proc::Fixed(_)));
             let own: Vec<Proc> =
                 (0..narrow::index(t.params.len())).map(Proc::Var).chain(fixed).collect();
             own.into_iter().any(|p| owns_all(t, owner, p))

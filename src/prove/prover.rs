@@ -443,7 +443,7 @@ impl<'a> Prover<'a> {
         self.counts = self.exact.counts;
         match end {
             SearchEnd::Fixpoint(cubes) => self.safe(&cubes),
-            SearchEnd::Reached(path) => self.reached(&path),
+            SearchEnd::Reached(path) => self.replay_path(&path),
             SearchEnd::Stopped(s) => Err(UnknownReason::Stopped(s)),
             SearchEnd::Trouble(t) => Err(UnknownReason::Trouble(t)),
         }
@@ -515,7 +515,7 @@ impl<'a> Prover<'a> {
                         self.refuted += 1;
                         oracle.refute(cube.clone(), &path[at + 1..]);
                     }
-                    None => return self.reached(&path),
+                    None => return self.replay_path(&path),
                 },
                 SearchEnd::Stopped(s) => return Err(UnknownReason::Stopped(s)),
                 SearchEnd::Trouble(t) => return Err(UnknownReason::Trouble(t)),
@@ -541,7 +541,7 @@ impl<'a> Prover<'a> {
             Err(refused) => Err(UnknownReason::Unverified(refused)),
         }
     }
-    fn reached(&mut self, path: &[CubeNode]) -> Result<ProofVerdict, UnknownReason> {
+    fn replay_path(&mut self, path: &[CubeNode]) -> Result<ProofVerdict, UnknownReason> {
         match replay(self.system, self.rules, path, self.budget) {
             Ok(run) => Ok(ProofVerdict::Unsafe(Box::new(run))),
             Err(ReplayFailure { reason, numbers }) => {

@@ -200,7 +200,7 @@ pub(crate) fn states_of(
     claim: &Claim,
     procs: &[u32],
 ) -> Vec<String> {
-    let settled = machine.settled(run, claim, procs);
+    let settled = machine.choose_open_values(run, claim, procs);
     let run = settled.as_ref().unwrap_or(run);
     std::iter::once(&run.start)
         .chain(run.steps.iter().map(|s| &s.1))
@@ -231,7 +231,7 @@ fn on_machine(
     let mut reason = String::new();
     for (i, claim) in machine.system().unsafes.iter().enumerate() {
         let mut done = None;
-        crate::initial::arranged(
+        crate::initial::try_arrangements(
             claim.params.len(),
             narrow::byte(machine.processes() as usize),
             &mut Vec::new(),

@@ -49,7 +49,7 @@ fn modulus(bits: u32) -> i64 {
 }
 
 /// Returns a factor modulo 2^bits between -2^(bits-1) and 2^(bits-1).
-fn centred(n: i128, bits: u32) -> i64 {
+fn centre(n: i128, bits: u32) -> i64 {
     let m = i128::from(modulus(bits));
     let n = n.rem_euclid(m);
     (if 2 * n > m { n - m } else { n }) as i64
@@ -82,7 +82,7 @@ impl ResidueSum {
                 _ => merged.push((cell, factor)),
             }
         }
-        let terms = merged.into_iter().map(|(c, f)| (c, centred(f, bits))).filter(|t| t.1 != 0);
+        let terms = merged.into_iter().map(|(c, f)| (c, centre(f, bits))).filter(|t| t.1 != 0);
         let constant = constant.rem_euclid(i128::from(modulus(bits))) as i64;
         ResidueSum { terms: terms.collect(), constant }
     }
@@ -264,7 +264,7 @@ pub fn whole(
     Ok(ResidueSum::new(terms.iter().map(|t| (t.0, i128::from(t.1))), constant.into(), bits))
 }
 
-/// The number of bits of a cell that comparisons depend on.
+/// Returns the number of bits of a cell that comparisons depend on.
 fn width(rows: &[Residues], cell: Cell) -> u32 {
     rows.iter().filter(|r| r.cells().any(|c| c == cell)).map(|r| r.bits).max().unwrap_or(0)
 }

@@ -147,12 +147,12 @@ struct Translator<'a> {
     index: Vec<u32>,
 }
 
-fn rejected(message: impl Into<String>) -> Refusal {
+fn refusal(message: impl Into<String>) -> Refusal {
     Refusal { message: message.into(), place: Place::default() }
 }
 
 fn too_large() -> Refusal {
-    rejected("a number needs more than 63 bits")
+    refusal("a number needs more than 63 bits")
 }
 
 fn template(p: Proc) -> u8 {
@@ -241,7 +241,7 @@ impl Translator<'_> {
         for c in dnf {
             match self.cube(c, joint)? {
                 Some((_, true)) => {
-                    return Err(rejected(format!(
+                    return Err(refusal(format!(
                         "`fence()` occurs in {what}; it is supported only in the guard of a transition"
                     )));
                 }
@@ -267,7 +267,7 @@ impl Translator<'_> {
                 for c in cases {
                     match self.cube(&c.condition, false)? {
                         Some((_, true)) => {
-                            return Err(rejected(
+                            return Err(refusal(
                                 "`fence()` occurs in a case; it is supported only in the guard of a transition",
                             ));
                         }
@@ -306,7 +306,7 @@ impl Translator<'_> {
 
 /// Returns the transition with the same numbers for the bound variables of all its quantifiers and
 /// updates by cases, none of which is inside another: a template has one byte for a number.
-fn renumbered(transition: &Transition) -> Transition {
+fn renumber(transition: &Transition) -> Transition {
     let mut t = transition.clone();
     let free = narrow::index(t.params.len());
     for u in &mut t.universal {
@@ -341,7 +341,7 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
     let signature = t.signature(memory);
     let joint = memory == Memory::Tso;
     let mut rules = Vec::new();
-    for (i, transition) in system.transitions.iter().map(renumbered).enumerate() {
+    for (i, transition) in system.transitions.iter().map(renumber).enumerate() {
         let Some((guard, fence)) = t.cube(&transition.guard, false)? else { continue };
         let universal = transition
             .universal
@@ -483,7 +483,7 @@ impl ComparisonScope<'_> {
         right: &RuleValue,
     ) -> Result<Literal, TooLarge> {
         let truth = |holds: bool| if holds { Literal::True } else { Literal::False };
-        let all = |c: Cell| self.signature.all(self.signature.sort(c), self.processes);
+        let all = |c: Cell| self.signature.all_values(self.signature.sort(c), self.processes);
         let within = |c: Cell, set: u64| match set & all(c) {
             0 => Literal::False,
             s if s == all(c) => Literal::True,
@@ -513,13 +513,15 @@ impl ComparisonScope<'_> {
             | (RuleValue::Process(p), ComparisonOp::Neq, RuleValue::Cell(c)) => {
                 within(*c, !(1 << p))
             }
-            (RuleValue::Cell(a), ComparisonOp::Eq, RuleValue::Cell(b)) => Atom::same(*a, *b, true),
+            (RuleValue::Cell(a), ComparisonOp::Eq, RuleValue::Cell(b)) => {
+                Atom::equality(*a, *b, true)
+            }
             (RuleValue::Cell(a), ComparisonOp::Neq, RuleValue::Cell(b)) => {
-                Atom::same(*a, *b, false)
+                Atom::equality(*a, *b, false)
             }
             (l, ComparisonOp::Lt | ComparisonOp::Le, r) => match (point(l), point(r)) {
                 (Some(a), Some(b)) => {
-                    Atom::before(a, b, op == ComparisonOp::Lt, self.signature.fixed)
+                    Atom::order(a, b, op == ComparisonOp::Lt, self.signature.fixed)
                 }
                 _ => Literal::False,
             },

@@ -78,7 +78,7 @@ pub trait Oracle {
     /// Returns cubes that together cover the cube and may replace it; empty if there are none.
     fn instead(&mut self, cube: &Cube) -> Vec<Cube>;
     /// Returns the cost since the last call, in units of an assignment of a match.
-    fn spent(&mut self) -> u64 {
+    fn take_cost(&mut self) -> u64 {
         0
     }
 }
@@ -276,7 +276,7 @@ impl<'a> BackwardSearch<'a> {
         let own = Some(self.assumptions + next.rank.2);
         let mut target = MatchedCube::new(signature, &next.cube);
         let superseded = self.index.cover(&mut target, own).is_some()
-            || self.index.covered(&mut target, own, MAX_OPEN);
+            || self.index.is_covered(&mut target, own, MAX_OPEN);
         let mut look = ExpansionData {
             superseded,
             spent: target.spent,
@@ -286,7 +286,7 @@ impl<'a> BackwardSearch<'a> {
         if superseded {
             return Some(Ok(look));
         }
-        look.covers = self.index.covered_by(
+        look.covers = self.index.covered_cubes(
             signature,
             &CubePattern::new(signature, next.cube.clone()),
             &mut look.spent,
@@ -460,7 +460,7 @@ impl<'a> BackwardSearch<'a> {
             return Ok(None);
         }
         if initial(self.rules, &node.cube)?.is_some() {
-            return Ok(Some(self.reached(node)));
+            return Ok(Some(self.path_to_initial(node)));
         }
         let mut instead = oracle.instead(&node.cube);
         for larger in &instead {
@@ -469,7 +469,7 @@ impl<'a> BackwardSearch<'a> {
                 break;
             }
         }
-        self.spend(oracle.spent())?;
+        self.spend(oracle.take_cost())?;
         if instead.is_empty() {
             self.keep(node);
             return Ok(None);
@@ -512,7 +512,7 @@ impl<'a> BackwardSearch<'a> {
         }
         Ok(())
     }
-    fn reached(&mut self, node: CubeNode) -> SearchEnd {
+    fn path_to_initial(&mut self, node: CubeNode) -> SearchEnd {
         let mut path = Vec::new();
         let mut next = node.parent;
         while let Some(i) = next {

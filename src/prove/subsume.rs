@@ -7,7 +7,7 @@
 //! with a single value) in 256 bits, and a cube that covers another has no feature that the other
 //! lacks. The sets are in a trie ([`crate::trie`]): a query visits the possible ones, and matches
 //! the few cubes that remain. Cubes that together cover another one are found if each requires one
-//! further atom (see [`Index::covered`]).
+//! further atom (see [`Index::is_covered`]).
 
 use crate::atom::{Atom, Cell, JOINT, Literal, NONE, Signature, SymbolSort};
 use crate::cube::{Cube, Mix};
@@ -32,7 +32,7 @@ impl Features {
         self.0[(h & 3) as usize] |= 1 << (h >> 2 & 63);
     }
     /// True if the other set contains all features.
-    pub fn within(&self, other: &Features) -> bool {
+    pub fn is_within(&self, other: &Features) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a & !b == 0)
     }
     /// Returns the number of features that the other set lacks.
@@ -228,7 +228,8 @@ impl<'a> MatchedCube<'a> {
     }
     /// True if the pattern covers the cube.
     pub fn is_covered_by(&mut self, pattern: &CubePattern) -> bool {
-        if pattern.cube.processes > self.cube.processes || !pattern.features.within(&self.features)
+        if pattern.cube.processes > self.cube.processes
+            || !pattern.features.is_within(&self.features)
         {
             return false;
         }
@@ -261,13 +262,13 @@ impl<'a> MatchedCube<'a> {
                 };
                 Literal::Atom(Atom::In(of(c), set))
             }
-            Atom::Same(a, b, equal) => Atom::same(of(a), of(b), *equal),
+            Atom::Same(a, b, equal) => Atom::equality(of(a), of(b), *equal),
             Atom::Before(a, b, strict) => {
                 let point = |p: &Point| match p {
                     Point::Variable(v) => Point::Variable(assignment.to[usize::from(*v)]),
                     Point::Cell(c) => Point::Cell(of(c)),
                 };
-                Atom::before(point(a), point(b), *strict, self.signature.fixed)
+                Atom::order(point(a), point(b), *strict, self.signature.fixed)
             }
             Atom::Linear(l) => {
                 let terms = l.terms.iter().map(|t| (of(&t.0), t.1)).collect();
@@ -531,7 +532,7 @@ impl Index {
         found
     }
     /// Returns the cubes that the pattern covers; adds the cost to `spent`.
-    pub fn covered_by(
+    pub fn covered_cubes(
         &self,
         signature: &Signature,
         pattern: &CubePattern,
@@ -551,7 +552,12 @@ impl Index {
     /// True if the cubes other than `but` together cover the target. It considers instances that
     /// require few atoms beyond the target. If it is impossible that some atom fails in each
     /// instance, each state of the target is in one of the cubes. *No* may be wrong, *yes* is not.
-    pub fn covered(&self, target: &mut MatchedCube<'_>, but: Option<usize>, most: usize) -> bool {
+    pub fn is_covered(
+        &self,
+        target: &mut MatchedCube<'_>,
+        but: Option<usize>,
+        most: usize,
+    ) -> bool {
         let mut open: Vec<Vec<Atom>> = Vec::new();
         for (_, p) in self.patterns().filter(|(i, _)| Some(*i) != but) {
             if open.len() >= MAX_COLLECTED as usize {

@@ -101,12 +101,12 @@ fn remainder(n: &BigInt, by: u32) -> u32 {
 }
 
 /// Divides a number by all powers of another.
-fn stripped(n: BigInt, by: &BigInt) -> BigInt {
+fn strip_powers(n: BigInt, by: &BigInt) -> BigInt {
     let (quotient, rest) = n.div_rem(by);
     if !rest.is_zero() {
         return n;
     }
-    let n = stripped(quotient, &(by * by));
+    let n = strip_powers(quotient, &(by * by));
     let (quotient, rest) = n.div_rem(by);
     if rest.is_zero() { quotient } else { n }
 }
@@ -163,7 +163,7 @@ impl Fractions {
         }
         let mut rest = denominator.clone();
         for (prime, _) in PRIMES {
-            rest = stripped(rest, &BigInt::from(prime));
+            rest = strip_powers(rest, &BigInt::from(prime));
         }
         if self.rests.len() >= MOST_KEPT {
             self.rests.clear();

@@ -53,7 +53,7 @@ impl Real {
 
     /// Returns a decimal approximation of a fraction, for display; `None` if the number is an
     /// integer or infinite.
-    pub fn about(&self) -> Option<f64> {
+    pub fn approximation(&self) -> Option<f64> {
         match self {
             Real::Number(n) if !n.is_integer() => n.to_f64(),
             _ => None,

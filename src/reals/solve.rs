@@ -138,7 +138,7 @@ impl Solver<'_> {
     ) -> Result<Vec<Bounds>, Diagnostic> {
         let first = component[0];
         if component.len() == 1 && !graph.edges(first).any(|e| graph.targets[e as usize] == first) {
-            return Ok(vec![Bounds::exact(self.equations.evaluated(
+            return Ok(vec![Bounds::exact(self.equations.evaluate_cached(
                 first,
                 &|a| &known[a as usize],
                 &mut self.fractions,
@@ -161,7 +161,7 @@ impl Solver<'_> {
             return Ok(values.into_iter().map(Bounds::exact).collect());
         }
         let outer: Vec<NodeId> = heads.iter().filter(|h| h.0 == lowest).map(|h| h.1).collect();
-        self.iterated(graph, component, &outer, sign, known)
+        self.iterate(graph, component, &outer, sign, known)
     }
 
     /// Computes the solution of a component with fixed points of one sign.
@@ -217,7 +217,7 @@ impl Solver<'_> {
 
     /// Computes the values of a component by iterating the outer heads, from both sides if one does
     /// not terminate.
-    fn iterated(
+    fn iterate(
         &mut self,
         graph: &RemainingGraph<'_>,
         component: &[NodeId],

@@ -76,10 +76,10 @@ enum PolicyTerm<'a> {
 
 /// Returns the least solution; `None` if it is not found.
 pub(crate) fn least(nodes: &[LocalEquation]) -> Option<Vec<Real>> {
-    let mut all = attracted(nodes);
+    let mut all = initial_strategy(nodes);
     for _ in 0..MOST_ROUNDS {
         if !all.improve() {
-            return all.checked();
+            return all.into_solution();
         }
         let values = all.limit()?;
         let real = |value: PolicyValue| match value {
@@ -94,7 +94,7 @@ pub(crate) fn least(nodes: &[LocalEquation]) -> Option<Vec<Real>> {
 }
 
 /// Computes the nodes above minus infinity, with an initial strategy and its solution.
-fn attracted(nodes: &[LocalEquation]) -> Improvement<'_> {
+fn initial_strategy(nodes: &[LocalEquation]) -> Improvement<'_> {
     let n = nodes.len();
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); n];
     let mut missing = vec![0usize; n];
@@ -145,7 +145,7 @@ fn attracted(nodes: &[LocalEquation]) -> Improvement<'_> {
                 all.strategy[i] = all.best(i, false).expect("one argument is above minus infinity");
                 all.argument(i, all.strategy[i])
             }
-            _ => all.evaluated(i),
+            _ => all.evaluate(i),
         };
         for &u in &users[i] {
             missing[u] = missing[u].saturating_sub(1);
@@ -193,7 +193,7 @@ impl<'a> Improvement<'a> {
     }
 
     /// Evaluates a right-hand side in the previous solution.
-    fn evaluated(&self, i: usize) -> Real {
+    fn evaluate(&self, i: usize) -> Real {
         match &self.nodes[i] {
             LocalEquation::Least(_) => {
                 self.best(i, true).map_or(Real::Plus, |a| self.argument(i, a))
@@ -228,8 +228,8 @@ impl<'a> Improvement<'a> {
     }
 
     /// Returns the solution, if it satisfies the equations.
-    fn checked(self) -> Option<Vec<Real>> {
-        (0..self.nodes.len()).all(|i| self.evaluated(i) == self.before[i]).then_some(self.before)
+    fn into_solution(self) -> Option<Vec<Real>> {
+        (0..self.nodes.len()).all(|i| self.evaluate(i) == self.before[i]).then_some(self.before)
     }
 
     fn plain(&self, i: usize) -> PolicyTerm<'a> {

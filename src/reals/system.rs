@@ -107,11 +107,11 @@ impl RealEquations {
 
     /// Evaluates a node's right-hand side.
     pub fn evaluate<'v>(&self, node: NodeId, of: &dyn Fn(NodeId) -> &'v Real) -> Real {
-        self.evaluated(node, of, &mut Fractions::default())
+        self.evaluate_cached(node, of, &mut Fractions::default())
     }
 
     /// Evaluates as [`RealEquations::evaluate`], with a cache of fractions.
-    pub(crate) fn evaluated<'v>(
+    pub(crate) fn evaluate_cached<'v>(
         &self,
         node: NodeId,
         of: &dyn Fn(NodeId) -> &'v Real,

@@ -103,16 +103,16 @@ pub fn translate(
 ) -> Result<RealEquations, Diagnostic> {
     let additive = additive::parameters(&formula.formula, &formula.data.signature);
     if !additive.is_empty()
-        && let Some(equations) = translated(formula, system, labels, budget, additive)?
+        && let Some(equations) = translate_with(formula, system, labels, budget, additive)?
     {
         return Ok(equations);
     }
-    translated(formula, system, labels, budget, Vec::new())?
+    translate_with(formula, system, labels, budget, Vec::new())?
         .ok_or_else(|| Diagnostic::internal("nothing is added, and does not fit"))
 }
 
 /// Translates with additive parameters; `None` if their slopes do not match.
-fn translated(
+fn translate_with(
     formula: &RealFormula,
     system: &ProbabilisticSystem,
     labels: &dyn ActionLabels,
@@ -297,7 +297,8 @@ impl<'f> Translation<'f> {
             return self.at(formula, negated, state, scope);
         }
         let part = self.by_formula[&std::ptr::from_ref(formula)];
-        let values: Vec<Value> = self.parts[part].live.iter().map(|v| valued(scope, *v)).collect();
+        let values: Vec<Value> =
+            self.parts[part].live.iter().map(|v| value_of(scope, *v)).collect();
         let key = (dist, narrow::index(part), negated, self.tuple(values));
         if let Some(&known) = self.means.get(&key) {
             return Ok(known);
@@ -321,7 +322,8 @@ impl<'f> Translation<'f> {
         scope: &Scope,
     ) -> Result<NodeId, Diagnostic> {
         let part = self.by_formula[&std::ptr::from_ref(formula)];
-        let values: Vec<Value> = self.parts[part].live.iter().map(|v| valued(scope, *v)).collect();
+        let values: Vec<Value> =
+            self.parts[part].live.iter().map(|v| value_of(scope, *v)).collect();
         let values = self.tuple(values);
         let key = (narrow::index(part), negated, state, values);
         if let Some(&known) = self.known.get(&key) {
@@ -450,9 +452,9 @@ impl<'f> Translation<'f> {
             | RealKind::Must(..)
             | RealKind::May(..) => match self.modality(formula) {
                 Some(modality) => self.steps(&modality, formula, negated, state, scope),
-                None => self.quantified(formula, negated, state, scope),
+                None => self.expand_quantifier(formula, negated, state, scope),
             },
-            RealKind::Sum(..) => self.quantified(formula, negated, state, scope),
+            RealKind::Sum(..) => self.expand_quantifier(formula, negated, state, scope),
             RealKind::Fix { params, var, .. } => {
                 let values = params
                     .iter()
@@ -480,7 +482,7 @@ impl<'f> Translation<'f> {
     ) -> Result<NodeId, Diagnostic> {
         let fix = self.fixes[&var];
         let mut scope = scope.clone();
-        let more = self.added(fix.params, &mut values)?;
+        let more = self.extract_additions(fix.params, &mut values)?;
         scope.extend(fix.params.iter().map(|p| p.0).zip(values));
         let body = self.at(fix.body, negated, state, &scope)?;
         let rank = 2 * var.number() + u32::from(negated);
@@ -502,7 +504,7 @@ impl<'f> Translation<'f> {
     }
 
     /// Moves the additions to additive parameters out of their values; `None` if there are none.
-    fn added(
+    fn extract_additions(
         &self,
         params: &[(VarId, Expr)],
         values: &mut [Value],
@@ -618,7 +620,7 @@ impl<'f> Translation<'f> {
         label: LabelId,
         scope: &Scope,
     ) -> Result<Rc<[Box<[Value]>]>, Diagnostic> {
-        let read: Box<[Value]> = modality.read.iter().map(|v| valued(scope, *v)).collect();
+        let read: Box<[Value]> = modality.read.iter().map(|v| value_of(scope, *v)).collect();
         let key = (modality.part, label, read);
         if let Some(known) = self.fits.get(&key) {
             return Ok(known.clone());
@@ -657,7 +659,7 @@ impl<'f> Translation<'f> {
     }
 
     /// Expands a quantifier over a finite sort.
-    fn quantified(
+    fn expand_quantifier(
         &mut self,
         formula: &'f Formula,
         negated: bool,
@@ -709,7 +711,7 @@ impl<'f> Translation<'f> {
     /// Evaluates an expression.
     fn value(&mut self, e: &'f Expr, scope: &Scope) -> Result<Value, Diagnostic> {
         if let ExprKind::Var(v) = e.kind {
-            return Ok(valued(scope, v));
+            return Ok(value_of(scope, v));
         }
         let key = std::ptr::from_ref(e);
         if !self.codes.contains_key(&key) {
@@ -719,7 +721,7 @@ impl<'f> Translation<'f> {
             self.codes.insert(key, (code, vars));
         }
         let (code, vars) = &self.codes[&key];
-        let env: Vec<Value> = vars.iter().map(|v| valued(scope, *v)).collect();
+        let env: Vec<Value> = vars.iter().map(|v| value_of(scope, *v)).collect();
         self.engine.eval(code, &env)
     }
 
@@ -736,7 +738,7 @@ impl<'f> Translation<'f> {
 }
 
 /// Returns the value of a variable in scope.
-fn valued(scope: &Scope, var: VarId) -> Value {
+fn value_of(scope: &Scope, var: VarId) -> Value {
     scope
         .iter()
         .rev()
@@ -759,7 +761,7 @@ fn condition(signature: &mut Signature, action: &Action, multi: &MultiAction) ->
         Action::True => truth(signature, true),
         Action::False => truth(signature, false),
         Action::Val(e) => e.clone(),
-        Action::Multi(acts) => same(signature, acts, multi),
+        Action::Multi(acts) => same_multiset(signature, acts, multi),
         Action::Not(a) => {
             let a = condition(signature, a, multi);
             negation(signature, a)
@@ -825,7 +827,11 @@ fn join(signature: &mut Signature, and: bool, a: Expr, b: Expr) -> Expr {
 }
 
 /// Returns the condition that actions are the same multiset: in some order of those with one name.
-fn same(signature: &mut Signature, acts: &[(ActId, Vec<Expr>)], multi: &MultiAction) -> Expr {
+fn same_multiset(
+    signature: &mut Signature,
+    acts: &[(ActId, Vec<Expr>)],
+    multi: &MultiAction,
+) -> Expr {
     if acts.len() != multi.len() {
         return Expr::boolean(signature, false);
     }
@@ -844,7 +850,7 @@ fn same(signature: &mut Signature, acts: &[(ActId, Vec<Expr>)], multi: &MultiAct
         }
         let mut left = multi.clone();
         left.remove(i);
-        let others = same(signature, rest, &left);
+        let others = same_multiset(signature, rest, &left);
         let all = join(signature, true, all, others);
         any = join(signature, false, any, all);
     }

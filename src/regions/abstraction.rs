@@ -169,7 +169,8 @@ impl<'a> Regions<'a> {
                 state[*slot as usize] = self.inner.intern(*slot, &normal);
             }
             for slot in 0..state.len() as Slot {
-                state[slot as usize] = thread.abstracted(slot, state[slot as usize], valuation)?;
+                state[slot as usize] =
+                    thread.abstract_value(slot, state[slot as usize], valuation)?;
             }
             let before = first.get_or_insert_with(|| state.clone());
             if let Some(slot) = (0..state.len()).find(|s| before[*s] != state[*s]) {
@@ -296,12 +297,12 @@ impl<'m> Evaluator<'m> {
         let regions = self.regions;
         let mut next = numbers.iter();
         let e = regions.inner.value(slot, value);
-        let id = self.mapped(slot, &e, &mut |n| next.next().copied().unwrap_or(n))?;
+        let id = self.map_numbers(slot, &e, &mut |n| next.next().copied().unwrap_or(n))?;
         self.concrete.insert(key, id);
         Ok(id)
     }
 
-    fn mapped(
+    fn map_numbers(
         &mut self,
         slot: Slot,
         e: &Expr,
@@ -327,7 +328,12 @@ impl<'m> Evaluator<'m> {
     }
 
     /// Abstracts a slot's value.
-    fn abstracted(&mut self, slot: Slot, value: u32, valuation: &[i64]) -> Result<u32, Diagnostic> {
+    fn abstract_value(
+        &mut self,
+        slot: Slot,
+        value: u32,
+        valuation: &[i64],
+    ) -> Result<u32, Diagnostic> {
         let regions = self.regions;
         match &regions.facts.contents[slot as usize] {
             Content::Value(Layout::None) => return Ok(value),
@@ -345,7 +351,8 @@ impl<'m> Evaluator<'m> {
         }
         let grain = regions.grains[slot as usize];
         let e = regions.inner.value(slot, value);
-        let image = self.mapped(slot, &e, &mut |n| regions.case.abstracted(grain, n, valuation))?;
+        let image =
+            self.map_numbers(slot, &e, &mut |n| regions.case.abstract_number(grain, n, valuation))?;
         self.images.insert(key, image);
         Ok(image)
     }
@@ -372,7 +379,7 @@ impl<'m> Evaluator<'m> {
                     let layout =
                         layouts_of(*action).and_then(|l| l.get(i)).unwrap_or(&Layout::None);
                     let abstracted =
-                        &mut |n| regions.case.abstracted(Grain::Predicates, n, valuation);
+                        &mut |n| regions.case.abstract_number(Grain::Predicates, n, valuation);
                     let mut image =
                         regions.facts.layouts.map(regions.signature(), layout, e, abstracted)?;
                     if has_bag(&regions.facts.layouts, layout) {
@@ -468,7 +475,7 @@ impl<'m> Evaluator<'m> {
             let mut target = Vec::with_capacity(width);
             for (slot, value) in inner.writes.iter().zip(&steps.values[i * width..(i + 1) * width])
             {
-                target.push(self.abstracted(*slot, *value, &sample.valuation)?);
+                target.push(self.abstract_value(*slot, *value, &sample.valuation)?);
             }
             out.insert((label, target));
         }

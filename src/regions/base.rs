@@ -21,30 +21,30 @@ use std::rc::Rc;
 /// A model that an abstraction can build on.
 pub trait AbstractableModel: Model + ActionLabels + crate::audit::cover::Concretise {
     /// Returns the compiled process at the bottom.
-    fn compiled(&self) -> &Compiled;
+    fn compiled_process(&self) -> &Compiled;
     /// Returns the constants of a sort that occur in its values.
     fn constants(&self, sort: SortId) -> Vec<OpId> {
         constants(self.signature(), sort)
     }
     /// Returns the value of an index in a slot.
     fn value(&self, slot: Slot, id: u32) -> Expr {
-        self.compiled().value(slot, id)
+        self.compiled_process().value(slot, id)
     }
     /// Returns the index of a normal form in a slot.
     fn intern(&self, slot: Slot, value: &Expr) -> u32 {
-        self.compiled().intern(slot, value)
+        self.compiled_process().intern(slot, value)
     }
     /// Returns the label of a multi-action of normal forms.
     fn intern_label(&self, multi: MultiAction) -> LabelId {
-        self.compiled().intern_label(multi)
+        self.compiled_process().intern_label(multi)
     }
     /// Returns an evaluator.
     fn engine(&self) -> Engine {
-        self.compiled().engine()
+        self.compiled_process().engine()
     }
     /// Returns the linear process at the bottom.
     fn process(&self) -> &LinearProcess {
-        self.compiled().process()
+        self.compiled_process().process()
     }
     /// Returns its signature.
     fn signature(&self) -> &Signature {
@@ -84,7 +84,8 @@ pub fn constants(signature: &Signature, sort: SortId) -> Vec<OpId> {
         let truth = |o: &Op| matches!(o.kind, OpKind::Builtin(Builtin::True | Builtin::False));
         return signature.ops().filter(|(_, o)| truth(o)).map(|(op, _)| op).collect();
     }
-    let all = signature.sorts.named_of(sort).map(|n| n.constructors.as_slice()).unwrap_or_default();
+    let all =
+        signature.sorts.declared_sort(sort).map(|n| n.constructors.as_slice()).unwrap_or_default();
     all.iter().copied().filter(|op| signature.op(*op).sort == sort).collect()
 }
 
@@ -94,26 +95,26 @@ pub(crate) fn constant(signature: &Signature, name: &str) -> Option<OpId> {
     let is = |o: &Op| {
         o.name == name
             && matches!(o.kind, OpKind::Constructor(_))
-            && signature.sorts.named_of(o.sort).is_some()
+            && signature.sorts.declared_sort(o.sort).is_some()
     };
     signature.ops().find(|(_, o)| is(o)).map(|(op, _)| op)
 }
 
 impl AbstractableModel for Compiled {
-    fn compiled(&self) -> &Compiled {
+    fn compiled_process(&self) -> &Compiled {
         self
     }
 }
 
 impl AbstractableModel for Regions<'_> {
-    fn compiled(&self) -> &Compiled {
+    fn compiled_process(&self) -> &Compiled {
         self.inner()
     }
 }
 
 /// Packs up to sixteen numbers below fifteen into one number, as a key that is compared without
 /// memory access.
-pub(crate) fn packed(numbers: &[usize]) -> Option<u64> {
+pub(crate) fn pack(numbers: &[usize]) -> Option<u64> {
     let fit = numbers.len() <= 16 && numbers.iter().all(|n| *n < 15);
     fit.then(|| numbers.iter().fold(0, |all, n| all << 4 | (*n as u64 + 1)))
 }

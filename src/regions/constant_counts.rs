@@ -164,7 +164,7 @@ pub struct ValueDependence {
 }
 
 impl ValueDependence {
-    fn on(what: impl Into<String>, span: Span) -> Self {
+    fn new(what: impl Into<String>, span: Span) -> Self {
         Self { what: what.into(), named: None, span: Some(span) }
     }
     /// Returns the sentence about the parameter that is to count constants.
@@ -229,7 +229,7 @@ pub fn constants(
         }
         for (a, b) in a.iter().zip(b).filter(|(a, b)| a != b) {
             let more = || {
-                ValueDependence::on(
+                ValueDependence::new(
                     format!("more of the sort `{}` than the number of its constants", a.0.kind),
                     a.0.span,
                 )
@@ -242,7 +242,7 @@ pub fn constants(
                 return Err(more());
             }
             if found.is_some() {
-                return Err(ValueDependence::on(
+                return Err(ValueDependence::new(
                     format!("a second sort, `{}`,", a.0.kind),
                     a.0.span,
                 ));
@@ -336,7 +336,7 @@ struct Copies {
 impl Copies {
     /// Compares equations: one may list all constants.
     fn equation(&mut self, a: &Equation, b: &Equation) -> Result<(), ValueDependence> {
-        let else_ = Err(ValueDependence::on("an equation", a.span));
+        let else_ = Err(ValueDependence::new("an equation", a.span));
         let (DataKind::Name(name), DataKind::List(x), DataKind::List(y)) =
             (&a.lhs.kind, &a.rhs.kind, &b.rhs.kind)
         else {
@@ -359,7 +359,7 @@ impl Copies {
             return else_;
         }
         if self.list.is_some() {
-            return Err(ValueDependence::on(format!("a second list, `{name}`,"), a.span));
+            return Err(ValueDependence::new(format!("a second list, `{name}`,"), a.span));
         }
         self.list = Some(name.clone());
         Ok(())
@@ -385,13 +385,13 @@ impl Copies {
                     match self.naming_process(&x, &y) {
                         Some((constant, process)) => ValueDependence {
                             named: Some(constant),
-                            ..ValueDependence::on(what, process.span)
+                            ..ValueDependence::new(what, process.span)
                         },
-                        None => ValueDependence::on(what, a.span),
+                        None => ValueDependence::new(what, a.span),
                     }
                 })
             }
-            _ => Err(ValueDependence::on("a process", a.span)),
+            _ => Err(ValueDependence::new("a process", a.span)),
         }
     }
 
@@ -503,7 +503,7 @@ fn differing(a: &Section, b: &Section) -> ValueDependence {
         (Section::Processes(a), Section::Processes(b)) => {
             match a.iter().zip(b).find(|(a, b)| a != b) {
                 Some((a, _)) => {
-                    ValueDependence::on(format!("the process `{}`", a.name.kind), a.name.span)
+                    ValueDependence::new(format!("the process `{}`", a.name.kind), a.name.span)
                 }
                 None => ValueDependence {
                     what: "the list of processes".into(),
@@ -512,7 +512,7 @@ fn differing(a: &Section, b: &Section) -> ValueDependence {
                 },
             }
         }
-        (Section::Init(a), Section::Init(_)) => ValueDependence::on("the initial process", a.span),
+        (Section::Init(a), Section::Init(_)) => ValueDependence::new("the initial process", a.span),
         (Section::Constructors(a), Section::Constructors(b)) => declared("constructors", a, b),
         (Section::Mappings(a), Section::Mappings(b)) => declared("mappings", a, b),
         _ => ValueDependence { what: "the list of declarations".into(), named: None, span: None },

@@ -10,9 +10,10 @@
 //! number is the least number of its first interval for the case's valuation, so that abstract
 //! values are values.
 //!
-//! *Joined* cases ([`CutLine::joined`]) are fewer: one covers those in which some of its intervals
-//! are empty, because two of its cuts coincide there. The cuts at or below a number are still a
-//! prefix of the cuts in the case's order, so an interval has the same meaning in all of them.
+//! *Joined* cases ([`CutLine::joint_cases`]) are fewer: one covers those in which some of its
+//! intervals are empty, because two of its cuts coincide there. The cuts at or below a number are
+//! still a prefix of the cuts in the case's order, so an interval has the same meaning in all of
+//! them.
 //!
 //! Cost: valuations up to a small bound are enumerated. Invariant: each valuation belongs to a
 //! case, and to only one unless cases are joined.
@@ -258,7 +259,7 @@ impl CutLine {
 
     /// Computes cases that cover all valuations, each with as few coinciding cuts as possible. It
     /// includes the others, with empty intervals.
-    pub fn joined(&self) -> Vec<Case> {
+    pub fn joint_cases(&self) -> Vec<Case> {
         let required_tests: Vec<Distinction> = self.required_tests().into_values().collect();
         let equal = |case: &Case| case.outcome.iter().filter(|o| o.allows(Ordering::Equal)).count();
         let mut cases = self.cases();
@@ -326,7 +327,7 @@ impl Case {
         self.cuts.iter().take_while(|c| value(**c).is_some_and(|c| c <= n)).count()
     }
     /// Abstracts a number under a valuation of this case.
-    pub fn abstracted(&self, grain: Grain, n: i64, valuation: &[i64]) -> i64 {
+    pub fn abstract_number(&self, grain: Grain, n: i64, valuation: &[i64]) -> i64 {
         self.block(grain, self.interval(n, |c| Some(c.value(valuation))))
     }
     /// True if a valuation belongs to the case; `tests` are those of [`CutLine::tests_of_cases`].

@@ -456,7 +456,7 @@ impl<'a> Flow<'a> {
                     let list = self
                         .signature
                         .sorts
-                        .named_of(*sort)
+                        .declared_sort(*sort)
                         .map(|n| n.constructors.clone())
                         .unwrap_or_default();
                     for constructor in list {
@@ -736,7 +736,7 @@ impl<'a> Flow<'a> {
                 let list = self
                     .signature
                     .sorts
-                    .named_of(*sort)
+                    .declared_sort(*sort)
                     .map(|n| n.constructors.clone())
                     .unwrap_or_default();
                 list.into_iter().any(|constructor| match self.op(constructor) {
@@ -791,6 +791,6 @@ impl<'a> Flow<'a> {
                 return Err(Diagnostic::new(Stage::Unsupported, text).or_span(literal.span));
             }
         }
-        self.grown()
+        self.compute_growth()
     }
 }

@@ -48,7 +48,7 @@ fn deep<T>(f: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(128 << 10, 4 << 20, f)
 }
 
-fn refused<T>(text: &str, span: Span) -> Result<T, Diagnostic> {
+fn reject<T>(text: &str, span: Span) -> Result<T, Diagnostic> {
     Err(Diagnostic::new(Stage::Unsupported, text).or_span(span))
 }
 
@@ -91,10 +91,12 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
                 self.state(g)
             }
             StateKind::Fix { params, body, .. } => {
-                params.iter().try_for_each(|p| self.carried(&p.1, f.span))?;
+                params.iter().try_for_each(|p| self.collect_argument(&p.1, f.span))?;
                 self.state(body)
             }
-            StateKind::Var(_, args) => args.iter().try_for_each(|e| self.carried(e, f.span)),
+            StateKind::Var(_, args) => {
+                args.iter().try_for_each(|e| self.collect_argument(e, f.span))
+            }
         })
     }
 
@@ -126,7 +128,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
             Action::Multi(acts) => self.multi(acts, span),
             Action::Forall(vars, a) => {
                 if vars.iter().any(|v| self.holds_counters(*v)) {
-                    return refused(
+                    return reject(
                         "`forall` in an action formula over a number that flows together with a symbolic parameter",
                         span,
                     );
@@ -139,7 +141,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
                     if self.holds_counters(*v) {
                         if uses(a, *v) && !binds(a, *v) {
                             let name = &self.signature.var(*v).name;
-                            return refused(
+                            return reject(
                                 &format!(
                                     "no action determines the value of `{name}` everywhere it is used"
                                 ),
@@ -171,7 +173,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
                 {
                     let place = *self.labels[at].1.entry(names.clone()).or_insert((i, j));
                     if place != (i, j) || ambiguous {
-                        return refused(
+                        return reject(
                             "two numbers of a label are compared, which regions do not support",
                             span,
                         );
@@ -183,7 +185,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
                         self.predicates.push(LabelPredicate::Equal(term))
                     }
                     _ => {
-                        return refused(
+                        return reject(
                             "an argument of an action is neither a constant plus a literal nor a quantified variable",
                             span,
                         );
@@ -283,7 +285,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
                 _ => {}
             }
             if of_label {
-                return refused(
+                return reject(
                     "a number of a label is used other than in a comparison with a constant, which regions do not support",
                     e.span,
                 );
@@ -304,7 +306,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
         let lower = |term: CutTerm, n: i64| {
             let offset = term.offset - n;
             if offset < 0 {
-                refused("a number of a label plus a literal is compared with a constant", span)
+                reject("a number of a label plus a literal is compared with a constant", span)
             } else {
                 Ok(CutTerm { offset, ..term })
             }
@@ -330,7 +332,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
                 self.predicates.push(LabelPredicate::Less(lower(t.plus(1), n)?))
             }
             (ComparisonSide::Label(_), ComparisonSide::Label(_)) => {
-                return refused(
+                return reject(
                     "two numbers of a label are compared, which regions do not support",
                     span,
                 );
@@ -340,19 +342,19 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
     }
 
     /// Collects an argument of a fixed point, which comes from constants and must not grow.
-    fn carried(&mut self, e: &Expr, span: Span) -> Result<(), Diagnostic> {
+    fn collect_argument(&mut self, e: &Expr, span: Span) -> Result<(), Diagnostic> {
         let (of_label, any) = self.depends(e);
         if !any {
             return Ok(());
         }
         if of_label {
-            return refused(
+            return reject(
                 "a parameter of a fixed point stores a number of a label, which regions do not support",
                 span,
             );
         }
         if self.flow.growth(e) > 0 {
-            return refused(
+            return reject(
                 "the formula counts: a parameter of a fixed point grows together with a symbolic parameter",
                 span,
             );

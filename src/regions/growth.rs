@@ -3,10 +3,11 @@
 //!
 //! Input: the types of [`crate::flow`]. Output: [`Flow::growth`] of an expression. Each addition
 //! around a value, and each call of a mapping that adds, adds a literal once. So the sum along
-//! nested terms is an upper bound, if each called function is known at its call. `Flow::grown`
-//! therefore checks two conditions: no mapping that adds is recursive, and functions as values
-//! (passed lambda terms, mappings as arguments) add nothing if unknown functions are called
-//! (variables, results of other calls). Cost: equations times length of call chains.
+//! nested terms is an upper bound, if each called function is known at its call.
+//! `Flow::compute_growth` therefore checks two conditions: no mapping that adds is recursive, and
+//! functions as values (passed lambda terms, mappings as arguments) add nothing if unknown
+//! functions are called (variables, results of other calls). Cost: equations times length of call
+//! chains.
 
 use crate::flow::{Flow, FlowSort};
 use mu_base::ids::OpId;
@@ -17,7 +18,7 @@ use std::mem::take;
 
 impl Flow<'_> {
     /// Computes the largest offsets that mappings add to counters. Error: one without a bound.
-    pub(crate) fn grown(&mut self) -> Result<(), Diagnostic> {
+    pub(crate) fn compute_growth(&mut self) -> Result<(), Diagnostic> {
         let data = self.data;
         // Growth propagates through at most as many mappings as there are, unless a mapping is
         // recursive.

@@ -53,7 +53,7 @@ pub use cuts::Case;
 pub use local_states::reachable_local_states;
 pub use measure::{Measure, measures};
 pub use merged_constants::MergedConstants;
-pub use overloads::overloaded;
+pub use overloads::find_overload;
 pub use replicas::Replicas;
 pub use sizes::{Assigned, Family};
 pub use study::{Levels, Study};

@@ -56,7 +56,7 @@ fn check_limits(crowd: &ThreadModularAbstraction, patience: &mut u32) -> Result<
         return Ok(());
     }
     *patience = CHECK_INTERVAL;
-    let budget = crowd.compiled().budget();
+    let budget = crowd.compiled_process().budget();
     budget.check(0).and_then(|()| budget.check_memory()).map_err(Diagnostic::stopped)
 }
 
@@ -105,7 +105,7 @@ impl<'c> LocalStateSearch<'c> {
     }
 
     /// Gives up above the limit.
-    fn bounded(&self) -> Result<(), Diagnostic> {
+    fn check_limit(&self) -> Result<(), Diagnostic> {
         if self.states.len() <= MAX_STATES && self.members.len() <= MAX_STATES {
             return Ok(());
         }
@@ -144,7 +144,7 @@ impl<'c> LocalStateSearch<'c> {
                 let reads: Vec<u32> = group.reads.iter().map(|s| state[*s as usize]).collect();
                 if done.insert(reads.clone()) {
                     self.evaluate(thread, g, &reads, &views)?;
-                    self.bounded()?;
+                    self.check_limit()?;
                 }
                 let targets: Vec<Vec<u32>> =
                     self.evaluated[&(g, reads)].1.iter().cloned().collect();
@@ -164,7 +164,7 @@ impl<'c> LocalStateSearch<'c> {
         let mut at = 0;
         while at < self.members.len() {
             self.step(at);
-            self.bounded()?;
+            self.check_limit()?;
             at += 1;
         }
         Ok(self.states.len() > before || self.members.len() > members)

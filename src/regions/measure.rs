@@ -30,7 +30,7 @@ pub struct Measure {
 }
 
 /// Returns the literal that an expression adds to a parameter; 0 if it is the parameter.
-fn added(signature: &Signature, e: &Expr, var: VarId) -> Option<i64> {
+fn added_literal(signature: &Signature, e: &Expr, var: VarId) -> Option<i64> {
     use num_traits::ToPrimitive;
     let literal = |e: &Expr| {
         let mut e = e;
@@ -48,12 +48,12 @@ fn added(signature: &Signature, e: &Expr, var: VarId) -> Option<i64> {
         ExprKind::Var(v) if *v == var => Some(0),
         _ => match e.as_builtin(signature)? {
             (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [a]) => {
-                added(signature, a, var)
+                added_literal(signature, a, var)
             }
-            (Builtin::Succ, [a]) => added(signature, a, var).map(|n| n + 1),
+            (Builtin::Succ, [a]) => added_literal(signature, a, var).map(|n| n + 1),
             (Builtin::Add, [a, b]) => match (literal(a), literal(b)) {
-                (_, Some(n)) => added(signature, a, var).map(|m| m + n),
-                (Some(n), _) => added(signature, b, var).map(|m| m + n),
+                (_, Some(n)) => added_literal(signature, a, var).map(|m| m + n),
+                (Some(n), _) => added_literal(signature, b, var).map(|m| m + n),
                 _ => None,
             },
             _ => None,
@@ -70,7 +70,7 @@ fn is_bound(e: &Expr, rigid: &[SymbolicConstant]) -> bool {
 
 /// Returns the bound that a condition implies for a parameter (below, or not above), if there is
 /// one.
-fn bound(
+fn implied_bound(
     signature: &Signature,
     guard: &Expr,
     var: VarId,
@@ -88,12 +88,13 @@ fn bound(
             },
             _ => return None,
         };
-        (added(signature, low, var).is_some() && is_bound(high, rigid)).then(|| high.clone())
+        (added_literal(signature, low, var).is_some() && is_bound(high, rigid))
+            .then(|| high.clone())
     })
 }
 
 /// Returns the value that a condition requires of a parameter.
-fn fixed(signature: &Signature, guard: &Expr, var: VarId) -> Option<Expr> {
+fn required_value(signature: &Signature, guard: &Expr, var: VarId) -> Option<Expr> {
     guard.conjuncts(signature).iter().find_map(|c| match c.as_builtin(signature)? {
         (Builtin::Equal, [a, b])
             if matches!(a.kind, ExprKind::Var(v) if v == var) && b.is_closed() =>
@@ -132,7 +133,7 @@ pub(crate) fn change(
     let Some((_, e)) = summand.updates.iter().find(|u| u.0 == param) else {
         return NumberChange::Grows;
     };
-    match (added(signature, e, var), bound(signature, &summand.guard, var, rigid)) {
+    match (added_literal(signature, e, var), implied_bound(signature, &summand.guard, var, rigid)) {
         (Some(0), _) | (Some(_), None) => NumberChange::Grows,
         (Some(_), Some(b)) => NumberChange::Up(b),
         (None, _) => NumberChange::Other,
@@ -162,7 +163,7 @@ pub fn measures(process: &LinearProcess, rigid: &[SymbolicConstant]) -> Vec<Meas
             }
         }
         let Some(limit) = limit else { continue };
-        let is_separated = |c: usize| separated(process, c, &up, &other);
+        let is_separated = |c: usize| is_separated(process, c, &up, &other);
         let controls = process
             .params
             .iter()
@@ -177,7 +178,7 @@ pub fn measures(process: &LinearProcess, rigid: &[SymbolicConstant]) -> Vec<Meas
 
 /// True if no strongly connected component of the graph of a control location's values has summands
 /// of both lists.
-fn separated(process: &LinearProcess, control: usize, up: &[usize], other: &[usize]) -> bool {
+fn is_separated(process: &LinearProcess, control: usize, up: &[usize], other: &[usize]) -> bool {
     let signature = &process.data.signature;
     let var = process.params[control].var;
     let mut nodes: AHashMap<Expr, usize> = AHashMap::new();
@@ -188,7 +189,7 @@ fn separated(process: &LinearProcess, control: usize, up: &[usize], other: &[usi
             let next = nodes.len();
             *nodes.entry(e).or_insert(next)
         };
-        let from = fixed(signature, &summand.guard, var).map(&mut number);
+        let from = required_value(signature, &summand.guard, var).map(&mut number);
         let to = match summand.updates.iter().find(|u| u.0 == control) {
             None => None,
             Some((_, e)) if e.is_closed() => Some(number(e.clone())),

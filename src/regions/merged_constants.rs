@@ -13,7 +13,7 @@
 //! Cost: partitions of the merged constants read (1, 2, 5, 15 for 1 to 4) times contents of arrays;
 //! engines cache the answers.
 
-use crate::base::{AbstractableModel, CachedInner, delegate_to_inner, packed};
+use crate::base::{AbstractableModel, CachedInner, delegate_to_inner, pack};
 use crate::sizes::Family;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, OpId, SortId};
@@ -77,7 +77,7 @@ impl<'a> MergedConstants<'a> {
         let mut thread = Evaluator::new(&merged);
         let mut initial = inner.initial();
         for slot in 0..initial.len() as Slot {
-            initial[slot as usize] = thread.merged(slot, initial[slot as usize])?;
+            initial[slot as usize] = thread.merge_value(slot, initial[slot as usize])?;
         }
         drop(thread);
         merged.initial = initial;
@@ -95,8 +95,8 @@ impl<'a> MergedConstants<'a> {
 }
 
 impl AbstractableModel for MergedConstants<'_> {
-    fn compiled(&self) -> &Compiled {
-        self.inner.compiled()
+    fn compiled_process(&self) -> &Compiled {
+        self.inner.compiled_process()
     }
     fn constants(&self, sort: SortId) -> Vec<OpId> {
         let mut all = self.inner.constants(sort);
@@ -157,7 +157,7 @@ struct Evaluator<'m> {
     occurrences: Occurrences,
     images: AHashMap<(Slot, u32), u32>,
     labels: AHashMap<LabelId, LabelId>,
-    /// Concretised values, by slot, value, [`packed`] constants and entries of arrays.
+    /// Concretised values, by slot, value, [`pack`] constants and entries of arrays.
     concrete: AHashMap<(Slot, u32, u64, Vec<(usize, OpId)>), u32>,
 }
 
@@ -183,25 +183,25 @@ impl<'m> Evaluator<'m> {
         Ok(self.engine.to_expr_at(&value, e.sort))
     }
 
-    /// Replaces constants, see [`mapped`].
+    /// Replaces constants, see [`map_constants`].
     fn map(&self, e: &Expr, f: &mut dyn FnMut(usize) -> usize) -> Result<Expr, Diagnostic> {
-        mapped(self.signature(), self.model.family, e, f)
+        map_constants(self.signature(), self.model.family, e, f)
     }
 
-    /// Checks a value, see [`without`].
-    fn without(&self, e: &Expr) -> Result<(), Diagnostic> {
-        without(self.signature(), self.model.family, e)
+    /// Checks a value, see [`expect_no_constants`].
+    fn expect_no_constants(&self, e: &Expr) -> Result<(), Diagnostic> {
+        expect_no_constants(self.signature(), self.model.family, e)
     }
 
     /// Abstracts the value of a slot.
-    fn merged(&mut self, slot: Slot, value: u32) -> Result<u32, Diagnostic> {
+    fn merge_value(&mut self, slot: Slot, value: u32) -> Result<u32, Diagnostic> {
         let model = self.model;
         if let Some(known) = self.images.get(&(slot, value)) {
             return Ok(*known);
         }
         let e = model.inner.value(slot, value);
         if !model.family.slots[slot as usize] {
-            self.without(&e)?;
+            self.expect_no_constants(&e)?;
             self.images.insert((slot, value), value);
             return Ok(value);
         }
@@ -223,7 +223,7 @@ impl<'m> Evaluator<'m> {
             at.clone().as_builtin(self.signature())
         {
             if !entry.head().is_some_and(|op| entries.contains(&op)) {
-                return stuck(self.signature(), entry);
+                return reject_unevaluated(self.signature(), entry);
             }
             let untracked = key
                 .head()
@@ -266,7 +266,7 @@ impl<'m> Evaluator<'m> {
                     let image = self.map(e, &mut |i| i.min(model.tracked))?;
                     self.normal(&image)?
                 } else {
-                    self.without(e)?;
+                    self.expect_no_constants(e)?;
                     e.clone()
                 };
                 new.push(image);
@@ -346,7 +346,7 @@ impl<'m> Evaluator<'m> {
     }
 
     /// Concretises a slot's value: replaces merged constants, and adds entries if it is an array.
-    fn placed(
+    fn concretise(
         &mut self,
         slot: Slot,
         value: u32,
@@ -354,7 +354,7 @@ impl<'m> Evaluator<'m> {
         entries: Vec<(usize, OpId)>,
     ) -> Result<u32, Diagnostic> {
         let model = self.model;
-        let key = packed(places).map(|places| (slot, value, places, entries.clone()));
+        let key = pack(places).map(|places| (slot, value, places, entries.clone()));
         if let Some(known) = key.as_ref().and_then(|key| self.concrete.get(key)) {
             return Ok(*known);
         }
@@ -364,7 +364,7 @@ impl<'m> Evaluator<'m> {
             if i < model.tracked { i } else { next.next().copied().unwrap_or(i) }
         })?;
         for (at, entry) in entries {
-            e = self.updated(e, model.family.constants[at], entry)?;
+            e = self.add_entry(e, model.family.constants[at], entry)?;
         }
         let e = self.normal(&e)?;
         let id = model.inner.intern(slot, &e);
@@ -409,7 +409,7 @@ impl<'m> Evaluator<'m> {
                         .filter_map(|(class, entry)| entry.map(|entry| (place(class), entry))),
                 );
             }
-            values.push(self.placed(slot, value, &places, more)?);
+            values.push(self.concretise(slot, value, &places, more)?);
         }
         let steps = self.inner.steps(group, values)?;
         let writes = &model.groups[group].writes;
@@ -418,7 +418,7 @@ impl<'m> Evaluator<'m> {
             let label = self.label(label)?;
             let mut target = Vec::with_capacity(writes.len());
             for (slot, value) in writes.iter().zip(&steps.values[i * writes.len()..]) {
-                target.push(self.merged(*slot, *value)?);
+                target.push(self.merge_value(*slot, *value)?);
             }
             out.insert((label, target));
         }
@@ -426,7 +426,7 @@ impl<'m> Evaluator<'m> {
     }
 
     /// Adds an entry to an array.
-    fn updated(&self, array: Expr, key: OpId, entry: OpId) -> Result<Expr, Diagnostic> {
+    fn add_entry(&self, array: Expr, key: OpId, entry: OpId) -> Result<Expr, Diagnostic> {
         let signature = self.signature();
         let Some(update) = self.model.family.update_of(array.sort) else {
             return Err(Diagnostic::internal("an array over a sort of any size has no update"));
@@ -457,7 +457,7 @@ impl Occurrences {
         }
         let mut found = Vec::new();
         if family.slots[slot as usize] {
-            mapped(inner.signature(), family, &inner.value(slot, value), &mut |i| {
+            map_constants(inner.signature(), family, &inner.value(slot, value), &mut |i| {
                 found.push(i);
                 i
             })?;
@@ -470,7 +470,7 @@ impl Occurrences {
 
 /// Replaces the constants of the family in a value, by their indices, in order; elements of a bag
 /// are handled one by one.
-pub(crate) fn mapped(
+pub(crate) fn map_constants(
     signature: &Signature,
     family: &Family,
     e: &Expr,
@@ -488,12 +488,12 @@ pub(crate) fn mapped(
                 && family.holds(element.sort)
             {
                 let Some(copies) = copies.to_u32().filter(|c| (1..=64).contains(c)) else {
-                    return stuck(signature, e);
+                    return reject_unevaluated(signature, e);
                 };
                 let elements = (0..copies)
-                    .map(|_| mapped(signature, family, element, f))
+                    .map(|_| map_constants(signature, family, element, f))
                     .collect::<Result<Vec<_>, _>>()?;
-                let mut bag = mapped(signature, family, rest, f)?;
+                let mut bag = map_constants(signature, family, rest, f)?;
                 for element in elements {
                     let args = vec![element, Expr::number(1, count.sort), bag];
                     bag = Expr::new(ExprKind::Apply(head.clone(), args), e.sort, Span::default());
@@ -502,23 +502,29 @@ pub(crate) fn mapped(
             }
             let args = args
                 .iter()
-                .map(|a| mapped(signature, family, a, f))
+                .map(|a| map_constants(signature, family, a, f))
                 .collect::<Result<Vec<_>, _>>()?;
             Ok(Expr::new(ExprKind::Apply(head.clone(), args), e.sort, Span::default()))
         }
-        ExprKind::Var(_) | ExprKind::Bind(..) | ExprKind::Where(..) => stuck(signature, e),
+        ExprKind::Var(_) | ExprKind::Bind(..) | ExprKind::Where(..) => {
+            reject_unevaluated(signature, e)
+        }
     })
 }
 
 /// Rejects a value that contains constants of the family although its sort does not: a mapping is
 /// not defined on them.
-pub(crate) fn without(signature: &Signature, family: &Family, e: &Expr) -> Result<(), Diagnostic> {
+pub(crate) fn expect_no_constants(
+    signature: &Signature,
+    family: &Family,
+    e: &Expr,
+) -> Result<(), Diagnostic> {
     let mut found = false;
     e.each_op(&mut |op| found |= family.constants.contains(&op));
-    if found { stuck(signature, e) } else { Ok(()) }
+    if found { reject_unevaluated(signature, e) } else { Ok(()) }
 }
 
-fn stuck<T>(signature: &Signature, e: &Expr) -> Result<T, Diagnostic> {
+fn reject_unevaluated<T>(signature: &Signature, e: &Expr) -> Result<T, Diagnostic> {
     let text = format!(
         "the value `{}` does not evaluate to data, so its constants are unknown",
         mu_data::print::expression(signature, e)

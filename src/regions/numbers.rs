@@ -80,7 +80,7 @@ impl Layouts {
             FlowSort::Named(sort) => {
                 let constructors = signature
                     .sorts
-                    .named_of(*sort)
+                    .declared_sort(*sort)
                     .map(|n| n.constructors.clone())
                     .unwrap_or_default();
                 for constructor in constructors {
@@ -122,7 +122,7 @@ impl Layouts {
                 open.push(*sort);
                 let constructors = signature
                     .sorts
-                    .named_of(*sort)
+                    .declared_sort(*sort)
                     .map(|n| n.constructors.as_slice())
                     .unwrap_or_default();
                 let mut most = 0;
@@ -161,10 +161,10 @@ impl Layouts {
         e: &Expr,
         f: &mut dyn FnMut(i64) -> i64,
     ) -> Result<Expr, Diagnostic> {
-        stacker::maybe_grow(128 << 10, 4 << 20, || self.mapped(signature, layout, e, f))
+        stacker::maybe_grow(128 << 10, 4 << 20, || self.map_layout(signature, layout, e, f))
     }
 
-    fn mapped(
+    fn map_layout(
         &self,
         signature: &Signature,
         layout: &Layout,

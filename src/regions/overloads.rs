@@ -12,7 +12,7 @@ use mu_syntax::ast::{Ident, Section, Sort, SortKind, Specification, StructConstr
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Finds such a declaration. `None` if there is none.
-pub fn overloaded(tree: &Specification) -> Option<Diagnostic> {
+pub fn find_overload(tree: &Specification) -> Option<Diagnostic> {
     let mut names: BTreeSet<&str> = BTreeSet::new();
     let definitions = || {
         let sections = tree

@@ -72,7 +72,7 @@ pub struct GroupIdentities {
     pub equal: Vec<(Slot, Slot)>,
 }
 
-fn refused<T>(text: impl Into<String>, span: Span) -> Result<T, Diagnostic> {
+fn reject<T>(text: impl Into<String>, span: Span) -> Result<T, Diagnostic> {
     Err(Diagnostic::new(Stage::Unsupported, text).or_span(span))
 }
 
@@ -121,7 +121,7 @@ pub fn with_list(
         .iter()
         .find(|e| [&e.lhs, &e.rhs].into_iter().chain(&e.condition).any(speaks))
     {
-        return refused(format!("an equation {text}"), e.span);
+        return reject(format!("an equation {text}"), e.span);
     }
     if let Some(p) = process.params.iter().find(|p| speaks(&p.init)) {
         let var = process.data.signature.var(p.var);
@@ -129,7 +129,7 @@ pub fn with_list(
             "the initial value of `{}` {text}; only steps may use the list, since its order is chosen when a step first uses it",
             var.name
         );
-        return refused(text, var.span);
+        return reject(text, var.span);
     }
     for summand in &mut process.summands {
         summand.guard = summand.guard.replace_operations(&by);
@@ -167,11 +167,11 @@ impl Replicas {
                 "components of any number with time or chance",
             ));
         }
-        let mut family = Family::named(compiled, names)?;
+        let mut family = Family::with_names(compiled, names)?;
         let mut signature = spec.data.signature.clone();
         let someone = signature.fresh_var("someone", family.sort);
         let by = family.constants.iter().map(|op| (*op, Expr::var(&signature, someone))).collect();
-        family.written(spec, &by)?;
+        family.check_source(spec, &by)?;
         family.all = process
             .data
             .signature
@@ -181,7 +181,7 @@ impl Replicas {
         family.data(&process.data)?;
         let shape = Ownership::new(process, names, SIZE)?;
         let above = Ownership::new(larger, larger_names, SIZE + 1)?;
-        let most = shape.bound()?;
+        let most = shape.participant_bound()?;
         shape.check(&above)?;
         if most + 1 > SIZE {
             return Err(Diagnostic::new(
@@ -247,13 +247,14 @@ impl Replicas {
         let by: AHashMap<OpId, Expr> =
             self.family.constants.iter().map(|op| (*op, Expr::var(&signature, someone))).collect();
         let lists = list.map(|list| Lists::new(&process.data, list));
-        let within =
-            |s: SortId| list.is_some_and(|list| self.family.within(&signature, s).contains(&list));
+        let within = |s: SortId| {
+            list.is_some_and(|list| self.family.component_sorts(&signature, s).contains(&list))
+        };
         for param in &process.params {
             let var = signature.var(param.var);
             self.family.plain(&signature, var.sort, var.span)?;
             if Some(var.sort) != list && within(var.sort) {
-                return refused(
+                return reject(
                     format!("lists of `{}` are nested in other data", self.family.name),
                     var.span,
                 );
@@ -267,7 +268,7 @@ impl Replicas {
                 "a component of which there may be any number has a list of `{}`",
                 self.family.name
             );
-            return refused(text, signature.var(process.params[slot].var).span);
+            return reject(text, signature.var(process.params[slot].var).span);
         }
         for action in &process.actions {
             for sort in &action.sorts {
@@ -292,7 +293,7 @@ impl Replicas {
                     signature.var(*v).name,
                     self.family.name
                 );
-                return refused(text, summand.span());
+                return reject(text, summand.span());
             }
             let sums = summand.sum_vars.iter().filter(over).count();
             let mut joint = GroupIdentities {
@@ -318,7 +319,7 @@ impl Replicas {
             };
             joint.shrinks = summand.updates.iter().filter(own).map(|u| u.0 as Slot).collect();
             if joint.identities.len() > self.most {
-                return refused("a step in which all components participate", summand.span());
+                return reject("a step in which all components participate", summand.span());
             }
             // A summed variable is read if it equals a part of the state that is not a letter of a
             // list.
@@ -342,7 +343,7 @@ impl Replicas {
                 .filter(is_looked_at);
             joint.list = found.next();
             if found.next().is_some() {
-                return refused(
+                return reject(
                     format!("a step reads two lists of `{}`", self.family.name),
                     summand.span(),
                 );
@@ -372,7 +373,7 @@ impl Replicas {
     }
 
     /// Builds the list of these constants.
-    pub fn made(&self, signature: &Signature, letters: &[usize]) -> Result<Expr, Diagnostic> {
+    pub fn list_of(&self, signature: &Signature, letters: &[usize]) -> Result<Expr, Diagnostic> {
         let Some((empty, cons)) = self.list else {
             return Err(Diagnostic::internal("there are no lists of identities"));
         };
@@ -411,7 +412,7 @@ fn equal_slots(process: &LinearProcess, family: &Family, guard: &Expr) -> Vec<(S
         _ => None,
     };
     let plain = |sort: SortId| {
-        let named = signature.sorts.named_of(sort);
+        let named = signature.sorts.declared_sort(sort);
         !family.holds(sort)
             && named.is_some_and(|n| {
                 !n.constructors.is_empty()
@@ -459,7 +460,7 @@ impl<'p> Ownership<'p> {
             of,
         };
         for c in 0..process.components.len() {
-            let named = shape.named_by(c);
+            let named = shape.named_identities(c);
             if named.len() > 1 {
                 let text = format!(
                     "the component {} names several constants of a sort of any size",
@@ -486,7 +487,7 @@ impl<'p> Ownership<'p> {
     }
 
     /// Returns the identities that a component names.
-    fn named_by(&self, component: usize) -> BTreeSet<usize> {
+    fn named_identities(&self, component: usize) -> BTreeSet<usize> {
         let mut named = BTreeSet::new();
         let mut see = |e: &Expr| e.each_op(&mut |op| named.extend(self.position(op)));
         if let Some(automaton) = self.process.anatomy.components.get(component) {
@@ -624,7 +625,7 @@ impl<'p> Ownership<'p> {
 
     /// Returns the largest number of components that participate in a step. Error: an operator
     /// prevents a bound.
-    fn bound(&self) -> Result<usize, Diagnostic> {
+    fn participant_bound(&self) -> Result<usize, Diagnostic> {
         let anatomy = &self.process.anatomy;
         let own: Vec<usize> =
             (0..anatomy.components.len()).filter(|c| self.components[*c].is_some()).collect();
@@ -633,7 +634,7 @@ impl<'p> Ownership<'p> {
             if let Some(edge) = anatomy.components[*c].edges.iter().position(|e| e.acts.is_empty())
             {
                 let from = anatomy.components[*c].edges[edge].guard.span;
-                return refused(
+                return reject(
                     format!(
                         "{} has a step without an action, in which any number of components may participate",
                         self.process.components[*c]
@@ -650,7 +651,7 @@ impl<'p> Ownership<'p> {
         for o in own.iter().flat_map(|c| &anatomy.above[*c]).filter(|o| !around.contains(o)) {
             let operator = &anatomy.operators[*o];
             if matches!(operator.kind, OperatorKind::Hide(_) | OperatorKind::Comm(_)) {
-                return refused(
+                return reject(
                     format!("`{}` around one component of any number", operator.kind.word()),
                     operator.place,
                 );
@@ -686,7 +687,7 @@ impl<'p> Ownership<'p> {
                         .filter_map(|(from, to)| to.as_ref().map(|to| (to, weight(from))))
                         .collect();
                     if found.len() != rules.len() {
-                        return refused(
+                        return reject(
                             "a communication to tau around components of any number",
                             operator.place,
                         );
@@ -697,7 +698,7 @@ impl<'p> Ownership<'p> {
                     }
                 }
                 OperatorKind::Hide(_) => {
-                    return refused(
+                    return reject(
                         "`hide` inside the `allow` around components of any number",
                         operator.place,
                     );

@@ -76,7 +76,7 @@ pub fn samples(wanted: &SampleRequest) -> Option<Vec<(Sample, Sample)>> {
 const STRETCH: i64 = 3;
 
 impl Chain<'_> {
-    fn left(&self) -> bool {
+    fn has_time(&self) -> bool {
         self.places.iter().any(Option::is_none)
     }
 
@@ -122,7 +122,7 @@ impl Chain<'_> {
         if !self.numbers_fit(at) {
             return;
         }
-        if !self.left() {
+        if !self.has_time() {
             self.finish();
             return;
         }

@@ -54,7 +54,7 @@ pub struct Family {
     updates: AHashMap<SortId, OpId>,
 }
 
-fn refused<T>(text: String, span: Span) -> Result<T, Diagnostic> {
+fn reject<T>(text: String, span: Span) -> Result<T, Diagnostic> {
     Err(Diagnostic::new(Stage::Unsupported, text).or_span(span))
 }
 
@@ -66,14 +66,14 @@ impl Family {
     /// Creates the family of the constants with these names. Errors: the process depends on their
     /// identity, with the position.
     pub fn new(compiled: &Compiled, spec: &ProcSpec, names: &[String]) -> Result<Self, Diagnostic> {
-        let mut family = Self::named(compiled, names)?;
-        family.written(spec, &AHashMap::new())?;
+        let mut family = Self::with_names(compiled, names)?;
+        family.check_source(spec, &AHashMap::new())?;
         family.check(compiled)?;
         Ok(family)
     }
 
     /// Creates the family of the constants with these names, without checks.
-    pub(crate) fn named(compiled: &Compiled, names: &[String]) -> Result<Self, Diagnostic> {
+    pub(crate) fn with_names(compiled: &Compiled, names: &[String]) -> Result<Self, Diagnostic> {
         let process = compiled.process();
         let signature = &process.data.signature;
         let of = |name: &String| {
@@ -102,7 +102,7 @@ impl Family {
 
     /// Sorts families in the order of merging: entries of arrays over a family are merged before
     /// it. Error: arrays over each other's sorts.
-    pub fn ordered(mut families: Vec<Self>) -> Result<Vec<Self>, Diagnostic> {
+    pub fn sort_families(mut families: Vec<Self>) -> Result<Vec<Self>, Diagnostic> {
         families.sort_by_key(|f| f.arrays.iter().any(Option::is_some));
         for (i, family) in families.iter().enumerate() {
             if let Some(entry) =
@@ -148,7 +148,7 @@ impl Family {
             let array = self.array(signature, var.sort);
             if let Some(range) = array {
                 let entries = constants(signature, range).len();
-                let constructors = match signature.sorts.named_of(range) {
+                let constructors = match signature.sorts.declared_sort(range) {
                     Some(named) => named.constructors.len(),
                     None => 2,
                 };
@@ -159,7 +159,7 @@ impl Family {
                         "the entries of `{}`, an array over `{}`, are not constants",
                         var.name, self.name
                     );
-                    return refused(text, var.span);
+                    return reject(text, var.span);
                 }
             } else {
                 self.plain(signature, var.sort, var.span)?;
@@ -176,7 +176,7 @@ impl Family {
         for (g, group) in compiled.groups().iter().enumerate() {
             let summand = &process.summands[compiled.summand_of(g)];
             if group.requires.iter().any(|r| self.arrays[r.0 as usize].is_some()) {
-                return refused(
+                return reject(
                     format!("an array over `{}` is compared with another", self.name),
                     summand.span(),
                 );
@@ -190,7 +190,7 @@ impl Family {
                     signature.var(*v).name,
                     self.name
                 );
-                return refused(text, summand.span());
+                return reject(text, summand.span());
             }
             self.sums.push(summand.sum_vars.iter().filter(over).count());
         }
@@ -224,7 +224,7 @@ impl Family {
                     open.push(*to)
                 }
                 _ => {
-                    return refused(
+                    return reject(
                         format!(
                             "`{1}` contains constants of `{0}`",
                             self.name,
@@ -240,7 +240,7 @@ impl Family {
 
     /// Checks the source processes, with these terms for operations, because linearisation
     /// evaluates closed conditions for the current constants.
-    pub(crate) fn written(
+    pub(crate) fn check_source(
         &self,
         spec: &ProcSpec,
         by: &AHashMap<OpId, Expr>,
@@ -290,9 +290,11 @@ impl Family {
             let mut open = vec![&equation.lhs];
             while let Some(e) = open.pop() {
                 match &e.kind {
-                    ExprKind::Var(v) if !seen.insert(*v) && self.over(&data.signature, e.sort) => {
+                    ExprKind::Var(v)
+                        if !seen.insert(*v) && self.contains_functions(&data.signature, e.sort) =>
+                    {
                         let text = format!("functions of `{}` are compared", self.name);
-                        return refused(text, equation.span);
+                        return reject(text, equation.span);
                     }
                     ExprKind::Apply(_, args) => open.extend(args),
                     _ => {}
@@ -309,7 +311,7 @@ impl Family {
     pub(crate) fn expr(&self, signature: &Signature, e: &Expr) -> Result<(), Diagnostic> {
         deep(|| match &e.kind {
             ExprKind::Var(_) | ExprKind::Number(_) => Ok(()),
-            ExprKind::Op(op) if self.constants.contains(op) => refused(
+            ExprKind::Op(op) if self.constants.contains(op) => reject(
                 format!(
                     "`{}` is named, but `{}` has any number of constants",
                     signature.op(*op).name,
@@ -317,7 +319,7 @@ impl Family {
                 ),
                 e.span,
             ),
-            ExprKind::Op(op) if self.all == Some(*op) => refused(
+            ExprKind::Op(op) if self.all == Some(*op) => reject(
                 format!(
                     "`{}` is the list of all constants of `{}`",
                     signature.op(*op).name,
@@ -348,13 +350,13 @@ impl Family {
                     _ => (Vec::new(), e.sort),
                 };
                 if ordered && from.iter().any(|s| self.holds(*s)) {
-                    return refused(format!("constants of `{}` are ordered", self.name), e.span);
+                    return reject(format!("constants of `{}` are ordered", self.name), e.span);
                 }
                 // `!{x} == {y}` holds only if there are two constants.
                 if signature.op(*op).kind == OpKind::Builtin(Builtin::Complement)
                     && from.iter().any(|s| self.holds(*s))
                 {
-                    return refused(
+                    return reject(
                         format!(
                             "a set is all but some of the data with constants of `{}`",
                             self.name
@@ -366,13 +368,13 @@ impl Family {
                 let collects = |s: &SortId| {
                     use SortKind::{Bag, FBag, FSet, Set};
                     matches!(signature.sorts.kind(*s), Set(_) | FSet(_) | Bag(_) | FBag(_))
-                        && self.over(signature, *s)
+                        && self.contains_functions(signature, *s)
                 };
                 let is_builtin = matches!(signature.op(*op).kind, OpKind::Builtin(_));
-                if compared && from.iter().any(|s| self.over(signature, *s))
+                if compared && from.iter().any(|s| self.contains_functions(signature, *s))
                     || is_builtin && from.iter().chain([&to]).any(collects)
                 {
-                    return refused(format!("functions of `{}` are compared", self.name), e.span);
+                    return reject(format!("functions of `{}` are compared", self.name), e.span);
                 }
                 Ok(())
             }
@@ -389,7 +391,7 @@ impl Family {
                         signature.var(*v).name,
                         self.name
                     );
-                    return refused(text, e.span);
+                    return reject(text, e.span);
                 }
                 self.expr(signature, body)
             }
@@ -401,7 +403,7 @@ impl Family {
     }
 
     /// Returns the sorts that a sort is composed of, recursively.
-    pub(crate) fn within(&self, signature: &Signature, sort: SortId) -> AHashSet<SortId> {
+    pub(crate) fn component_sorts(&self, signature: &Signature, sort: SortId) -> AHashSet<SortId> {
         let (mut open, mut seen) = (parts(signature, sort), AHashSet::new());
         while let Some(sort) = open.pop() {
             if seen.insert(sort) {
@@ -412,7 +414,7 @@ impl Family {
     }
 
     /// True if a sort contains functions over the family.
-    fn over(&self, signature: &Signature, sort: SortId) -> bool {
+    fn contains_functions(&self, signature: &Signature, sort: SortId) -> bool {
         let (mut open, mut seen) = (vec![sort], AHashSet::new());
         while let Some(sort) = open.pop() {
             if !self.holds(sort) || !seen.insert(sort) {
@@ -429,14 +431,17 @@ impl Family {
     }
 
     /// Returns the formulas that together represent a formula, one for each partition.
-    pub fn assigned(&self, formula: &TypedFormula) -> Result<Vec<Assigned>, Diagnostic> {
+    pub fn assignments(&self, formula: &TypedFormula) -> Result<Vec<Assigned>, Diagnostic> {
         // A formula has additional sorts, such as sets of the constants.
         Self { holding: holding(&formula.data.signature, self.sort), ..self.clone() }
-            .assigned_in(formula)
+            .assignments_of_known_sorts(formula)
     }
 
     /// Returns the same, if all sorts of the formula are known.
-    fn assigned_in(&self, formula: &TypedFormula) -> Result<Vec<Assigned>, Diagnostic> {
+    fn assignments_of_known_sorts(
+        &self,
+        formula: &TypedFormula,
+    ) -> Result<Vec<Assigned>, Diagnostic> {
         // A formula has its own equations.
         self.data(&formula.data)?;
         let mut signature = formula.data.signature.clone();
@@ -455,11 +460,11 @@ impl Family {
         if let Some(v) = outer_variables.first()
             && signature
                 .sorts
-                .named_of(self.sort)
+                .declared_sort(self.sort)
                 .is_some_and(|n| n.constructors.len() > others.len() + self.constants.len())
         {
             let v = signature.var(*v);
-            return refused(
+            return reject(
                 format!(
                     "`forall {}` is over `{}`, which has constructors with arguments",
                     v.name, self.name
@@ -473,7 +478,7 @@ impl Family {
                 "the formula quantifies over more than {most} constants of `{}`",
                 self.name
             );
-            return refused(text, v.span);
+            return reject(text, v.span);
         }
         let mut found: Vec<(Vec<OpId>, usize)> = vec![(Vec::new(), 0)];
         for _ in &outer_variables {
@@ -597,7 +602,7 @@ impl LabelCheck<'_> {
                         "`forall` in an action formula over `{}`, which may have any number of constants",
                         self.family.name
                     );
-                    return refused(text, Span::default());
+                    return reject(text, Span::default());
                 }
                 self.action(a)
             }
@@ -611,7 +616,7 @@ impl LabelCheck<'_> {
                     action_free_vars(a, &mut free);
                     if free.contains(v) && !binds(a, *v) {
                         let name = &self.signature.var(*v).name;
-                        return refused(
+                        return reject(
                             format!(
                                 "no action determines the value of `{name}` everywhere it is used"
                             ),
@@ -637,7 +642,7 @@ impl LabelCheck<'_> {
                 {
                     let place = *self.labels[at].1.entry(names.clone()).or_insert((i, j));
                     if place != (i, j) || ambiguous {
-                        return refused(
+                        return reject(
                             format!(
                                 "two constants of `{}` in a label are compared",
                                 self.family.name
@@ -681,7 +686,7 @@ impl LabelCheck<'_> {
                 {
                     Ok(())
                 }
-                _ => refused(
+                _ => reject(
                     format!(
                         "a constant of `{}` in a label is used other than in a comparison",
                         self.family.name
@@ -712,7 +717,7 @@ fn parts(signature: &Signature, sort: SortId) -> Vec<SortId> {
         SortKind::Named(_) => {
             let constructors = signature
                 .sorts
-                .named_of(sort)
+                .declared_sort(sort)
                 .map(|n| n.constructors.as_slice())
                 .unwrap_or_default();
             let arguments = constructors.iter().filter_map(|op| {

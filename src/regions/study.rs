@@ -29,7 +29,7 @@ use mu_model::Model;
 /// The granularity of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Levels {
-    /// As [`Levels::Coarse`], with joined cases: see [`CutLine::joined`].
+    /// As [`Levels::Coarse`], with joined cases: see [`CutLine::joint_cases`].
     Joined,
     /// Slots with numbers that are only copied and compared for equality have the granularity of
     /// labels.
@@ -153,7 +153,7 @@ impl<'a> Study<'a> {
             let text = "the constants and literals that the formula and the process compare have too many possible orders";
             return Err(Diagnostic::new(Stage::Unsupported, text));
         }
-        let cases = if level == Levels::Joined { line.joined() } else { line.cases() };
+        let cases = if level == Levels::Joined { line.joint_cases() } else { line.cases() };
         let formula =
             TypedFormula { data: formula.data.clone(), formula: rewritten, ..formula.clone() };
         let formula =
@@ -167,7 +167,7 @@ impl<'a> Study<'a> {
     }
 
     /// Returns the rewritten formula, with the quantified numbers as free variables.
-    pub(crate) fn rewritten(&self) -> &TypedFormula {
+    pub(crate) fn rewritten_formula(&self) -> &TypedFormula {
         &self.formula
     }
 
@@ -292,13 +292,16 @@ impl<'a> Study<'a> {
             });
         }
         let mut engine = Engine::new(Program::compile(&formula.data)?);
-        formula.formula = decided(&mut engine, &formula.formula)?;
+        formula.formula = decide_closed_tests(&mut engine, &formula.formula)?;
         Ok(formula)
     }
 }
 
 /// Simplifies a formula without negations by deciding closed tests.
-fn decided(engine: &mut Engine, f: &TypedStateFormula) -> Result<TypedStateFormula, Diagnostic> {
+fn decide_closed_tests(
+    engine: &mut Engine,
+    f: &TypedStateFormula,
+) -> Result<TypedStateFormula, Diagnostic> {
     stacker::maybe_grow(128 << 10, 4 << 20, || {
         let constant = |value: bool| TypedStateFormula {
             kind: if value { StateKind::True } else { StateKind::False },
@@ -318,11 +321,11 @@ fn decided(engine: &mut Engine, f: &TypedStateFormula) -> Result<TypedStateFormu
             StateKind::And(a, b) | StateKind::Or(a, b) => {
                 // The truth value that decides the conjunction or disjunction.
                 let all = matches!(f.kind, StateKind::And(..));
-                let a = decided(engine, a)?;
+                let a = decide_closed_tests(engine, a)?;
                 if is(&a, !all) {
                     return Ok(a);
                 }
-                let b = decided(engine, b)?;
+                let b = decide_closed_tests(engine, b)?;
                 if is(&b, !all) || is(&a, all) {
                     return Ok(b);
                 }
@@ -333,7 +336,7 @@ fn decided(engine: &mut Engine, f: &TypedStateFormula) -> Result<TypedStateFormu
                 if all { StateKind::And(a, b) } else { StateKind::Or(a, b) }
             }
             StateKind::Forall(vars, g) | StateKind::Exists(vars, g) => {
-                let g = decided(engine, g)?;
+                let g = decide_closed_tests(engine, g)?;
                 match (&g.kind, &f.kind) {
                     (StateKind::True | StateKind::False, _) => return Ok(g),
                     (_, StateKind::Forall(..)) => StateKind::Forall(vars.clone(), Box::new(g)),
@@ -341,14 +344,14 @@ fn decided(engine: &mut Engine, f: &TypedStateFormula) -> Result<TypedStateFormu
                 }
             }
             StateKind::Must(r, g) => {
-                let g = decided(engine, g)?;
+                let g = decide_closed_tests(engine, g)?;
                 if is(&g, true) {
                     return Ok(g);
                 }
                 StateKind::Must(r.clone(), Box::new(g))
             }
             StateKind::Fix { least, var, params, body } => {
-                let body = decided(engine, body)?;
+                let body = decide_closed_tests(engine, body)?;
                 if matches!(body.kind, StateKind::True | StateKind::False) {
                     return Ok(body);
                 }
@@ -589,7 +592,7 @@ fn all_compared<'e>(
     all: impl Iterator<Item = &'e Expr>,
 ) -> Vec<i64> {
     let mut literals = Vec::new();
-    all.for_each(|e| compared(flow, signature, e, false, &mut literals));
+    all.for_each(|e| collect_compared(flow, signature, e, false, &mut literals));
     literals.sort_unstable();
     literals.dedup();
     literals
@@ -599,7 +602,13 @@ fn all_compared<'e>(
 /// comparison, a mapping, a function or a sum, and those of all equations that the evaluation may
 /// use. A literal that is only assigned is not compared here. A literal that is added is an offset,
 /// not a number.
-fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out: &mut Vec<i64>) {
+fn collect_compared(
+    flow: &mut Flow,
+    signature: &Signature,
+    e: &Expr,
+    within: bool,
+    out: &mut Vec<i64>,
+) {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         if let Some(n) = flow.literal(e) {
             if within {
@@ -611,7 +620,7 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out:
             ExprKind::Var(_) | ExprKind::Number(_) => {}
             // A constant that is only assigned is its definition.
             ExprKind::Op(op) => match flow.definition(*op).filter(|_| !within) {
-                Some(definition) => compared(flow, signature, definition, false, out),
+                Some(definition) => collect_compared(flow, signature, definition, false, out),
                 None => out.extend(flow.inside(*op).iter()),
             },
             ExprKind::Apply(head, args) => {
@@ -631,7 +640,7 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out:
                                 let rest: Vec<&Expr> =
                                     args.iter().filter(|a| flow.literal(a).is_none()).collect();
                                 rest.into_iter()
-                                    .for_each(|a| compared(flow, signature, a, true, out));
+                                    .for_each(|a| collect_compared(flow, signature, a, true, out));
                                 return;
                             }
                             within |= !matches!(
@@ -665,15 +674,15 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out:
                     // A computed function.
                     _ => {
                         within = true;
-                        compared(flow, signature, head, true, out);
+                        collect_compared(flow, signature, head, true, out);
                     }
                 }
-                args.iter().for_each(|a| compared(flow, signature, a, within, out));
+                args.iter().for_each(|a| collect_compared(flow, signature, a, within, out));
             }
-            ExprKind::Bind(_, _, body) => compared(flow, signature, body, true, out),
+            ExprKind::Bind(_, _, body) => collect_compared(flow, signature, body, true, out),
             ExprKind::Where(body, definitions) => {
-                definitions.iter().for_each(|d| compared(flow, signature, &d.1, true, out));
-                compared(flow, signature, body, within, out);
+                definitions.iter().for_each(|d| collect_compared(flow, signature, &d.1, true, out));
+                collect_compared(flow, signature, body, within, out);
             }
         }
     });

@@ -99,7 +99,7 @@ pub fn with_parameters(
         return Err(Diagnostic::new(Stage::Unsupported, text).note(out).or_span(equation.span));
     }
     let OpenConstants { constants: by, hiding } = OpenConstants::new(&process.data.equations, by);
-    let reached = |e: &Expr| reached(&process.data, e, &hiding);
+    let reached = |e: &Expr| find_hiding(&process.data, e, &hiding);
     for summand in &process.summands {
         let parts = std::iter::once(&summand.guard).chain(summand.updates.iter().map(|u| &u.1));
         let parts =
@@ -149,7 +149,7 @@ pub fn with_parameters(
 }
 
 /// Finds an operation that hides a constant and that the evaluation of an expression may use.
-fn reached(data: &DataSpec, e: &Expr, hiding: &AHashMap<OpId, Span>) -> Option<(OpId, Span)> {
+fn find_hiding(data: &DataSpec, e: &Expr, hiding: &AHashMap<OpId, Span>) -> Option<(OpId, Span)> {
     if hiding.is_empty() {
         return None;
     }

@@ -125,7 +125,7 @@ struct CounterChanges {
 
 /// Returns the summand of a group.
 fn summand_of(crowd: &ThreadModularAbstraction, group: usize) -> usize {
-    crowd.compiled().summand_of(crowd.shares[group].inside)
+    crowd.compiled_process().summand_of(crowd.shares[group].inside)
 }
 
 /// Returns the counters of one factor that some group increases below a bound.
@@ -249,7 +249,7 @@ impl<'c> RemainingTransitions<'c> {
                 .zip(to)
                 .for_each(|(slot, value)| state[*slot as usize] = *value);
         };
-        left.shared = paired(shared, &left.states, &read, &write, &mut pair_count)?;
+        left.shared = state_pairs(shared, &left.states, &read, &write, &mut pair_count)?;
         let read = |group: usize, other: usize, member: &Vec<u32>| {
             crowd.shares[group].others[other].view(member)
         };
@@ -257,7 +257,7 @@ impl<'c> RemainingTransitions<'c> {
             let changes = &crowd.shares[group].others[other].changes;
             changes.iter().zip(to).for_each(|((number, _), value)| member[*number] = *value);
         };
-        left.local = paired(local, &search.members, &read, &write, &mut pair_count)?;
+        left.local = state_pairs(local, &search.members, &read, &write, &mut pair_count)?;
         Ok(left)
     }
 
@@ -399,7 +399,7 @@ impl<'c> RemainingTransitions<'c> {
 
 /// Computes the state pairs of moves. `read` and `write`: the view of a state for a group, and the
 /// state after the group's writes.
-fn paired(
+fn state_pairs(
     moves: Moves,
     states: &[Vec<u32>],
     read: &dyn Fn(usize, usize, &Vec<u32>) -> Option<Vec<u32>>,

@@ -14,11 +14,11 @@
 //!
 //! Cost: local states times partitions times words for each query; engines cache the answers.
 
-use crate::base::{AbstractableModel, CachedInner, delegate_to_inner, packed};
-use crate::merged_constants::{Occurrences, mapped, without};
+use crate::base::{AbstractableModel, CachedInner, delegate_to_inner, pack};
+use crate::merged_constants::{Occurrences, expect_no_constants, map_constants};
 use crate::replicas::Replicas;
 use crate::sizes::SIZE;
-use crate::words::{Letter, WordPart, WordRequest, abstracted, longer, words};
+use crate::words::{Letter, WordPart, WordRequest, abstract_word, longer, words};
 use ahash::{AHashMap, AHashSet, AHasher};
 use mu_base::ids::{LabelId, OpId};
 use mu_base::{Diagnostic, Stage};
@@ -178,7 +178,7 @@ impl<'a> ThreadModularAbstraction<'a> {
             let letters: Vec<usize> =
                 order.iter().flat_map(|i| [other, *i]).chain([other]).collect();
             self.initial[all as usize] =
-                self.inner.intern(all, &self.replicas.made(self.inner.signature(), &letters)?);
+                self.inner.intern(all, &self.replicas.list_of(self.inner.signature(), &letters)?);
         }
         Ok(())
     }
@@ -196,7 +196,8 @@ impl<'a> ThreadModularAbstraction<'a> {
             .map(|s| {
                 Ok((
                     s as Slot,
-                    self.inner.intern(s as Slot, &self.replicas.made(self.inner.signature(), &[])?),
+                    self.inner
+                        .intern(s as Slot, &self.replicas.list_of(self.inner.signature(), &[])?),
                 ))
             })
             .collect()
@@ -268,14 +269,14 @@ impl crate::audit::cover::Concretise for ThreadModularAbstraction<'_> {
     ) -> Option<MultiAction> {
         None
     }
-    fn unchecked(&self) -> Option<String> {
+    fn unaudited_part(&self) -> Option<String> {
         Some("components of any number".into())
     }
 }
 
 impl AbstractableModel for ThreadModularAbstraction<'_> {
-    fn compiled(&self) -> &Compiled {
-        self.inner.compiled()
+    fn compiled_process(&self) -> &Compiled {
+        self.inner.compiled_process()
     }
 }
 
@@ -331,7 +332,7 @@ pub(crate) struct Evaluator<'m> {
     occurrences: Occurrences,
     images: AHashMap<(Slot, u32), u32>,
     local_images: AHashMap<(Slot, u32), u32>,
-    /// Concretised values, by slots, value and [`packed`] constants.
+    /// Concretised values, by slots, value and [`pack`] constants.
     concrete: AHashMap<(Slot, Slot, u32, u64), u32>,
     labels: AHashMap<LabelId, LabelId>,
     words: AHashMap<(usize, usize, u32, usize), Rc<Vec<Vec<Letter>>>>,
@@ -372,14 +373,18 @@ impl<'m> Evaluator<'m> {
         self.model.replicas.family.slots[slot as usize]
     }
 
-    fn interned(&mut self, slot: Slot, e: &Expr) -> Result<u32, Diagnostic> {
+    fn intern(&mut self, slot: Slot, e: &Expr) -> Result<u32, Diagnostic> {
         let value = self.engine.from_expr(e)?;
         let normal = self.engine.to_expr_at(&value, e.sort);
         Ok(self.model.inner.intern(slot, &normal))
     }
 
-    fn mapped(&self, e: &Expr, f: &mut dyn FnMut(usize) -> usize) -> Result<Expr, Diagnostic> {
-        mapped(self.signature(), &self.model.replicas.family, e, f)
+    fn map_constants(
+        &self,
+        e: &Expr,
+        f: &mut dyn FnMut(usize) -> usize,
+    ) -> Result<Expr, Diagnostic> {
+        map_constants(self.signature(), &self.model.replicas.family, e, f)
     }
 
     /// Abstracts the value of a slot that belongs to no untracked participant.
@@ -397,18 +402,18 @@ impl<'m> Evaluator<'m> {
                 );
                 return Err(Diagnostic::new(Stage::Unsupported, text));
             };
-            let word = abstracted(letters.into_iter().map(|i| (i < model.tracked).then_some(i)));
+            let word = abstract_word(letters.into_iter().map(|i| (i < model.tracked).then_some(i)));
             let letters: Vec<usize> = word
                 .iter()
                 .map(|p| if let WordPart::Tracked(i) = p { *i } else { other })
                 .collect();
-            let list = model.replicas.made(self.signature(), &letters)?;
-            self.interned(slot, &list)?
+            let list = model.replicas.list_of(self.signature(), &letters)?;
+            self.intern(slot, &list)?
         } else if self.holds(slot) {
-            let e = self.mapped(&e, &mut |i| if i < model.tracked { i } else { other })?;
-            self.interned(slot, &e)?
+            let e = self.map_constants(&e, &mut |i| if i < model.tracked { i } else { other })?;
+            self.intern(slot, &e)?
         } else {
-            without(self.signature(), &model.replicas.family, &e)?;
+            expect_no_constants(self.signature(), &model.replicas.family, &e)?;
             value
         };
         self.images.insert((slot, value), image);
@@ -423,16 +428,16 @@ impl<'m> Evaluator<'m> {
         let (model, other) = (self.model, self.other());
         let e = model.inner.value(slot, value);
         let e = if self.holds(slot) {
-            self.mapped(&e, &mut |i| if i == own { other + 1 } else { other })?
+            self.map_constants(&e, &mut |i| if i == own { other + 1 } else { other })?
         } else {
-            without(self.signature(), &model.replicas.family, &e)?;
+            expect_no_constants(self.signature(), &model.replicas.family, &e)?;
             e
         };
         let number = model.replicas.local[own]
             .iter()
             .position(|s| *s == slot)
             .ok_or_else(|| Diagnostic::internal("a local state without the slot"))?;
-        let image = self.interned(model.replicas.local[SIZE - 1][number], &e)?;
+        let image = self.intern(model.replicas.local[SIZE - 1][number], &e)?;
         self.local_images.insert((slot, value), image);
         Ok(image)
     }
@@ -528,11 +533,11 @@ impl<'m> Evaluator<'m> {
             for e in args {
                 if model.replicas.family.holds(e.sort) {
                     let image =
-                        self.mapped(e, &mut |i| if i < model.tracked { i } else { other })?;
+                        self.map_constants(e, &mut |i| if i < model.tracked { i } else { other })?;
                     let value = self.engine.from_expr(&image)?;
                     new.push(self.engine.to_expr_at(&value, image.sort));
                 } else {
-                    without(self.signature(), &model.replicas.family, e)?;
+                    expect_no_constants(self.signature(), &model.replicas.family, e)?;
                     new.push(e.clone());
                 }
             }
@@ -559,15 +564,15 @@ impl<'m> Evaluator<'m> {
         }
         let list = model.inner.value(slot, value);
         let letters = model.replicas.letters(self.signature(), &list).unwrap_or_default();
-        let word = abstracted(letters.into_iter().map(|i| (i < model.tracked).then_some(i)));
+        let word = abstract_word(letters.into_iter().map(|i| (i < model.tracked).then_some(i)));
         let all = model.replicas.all == Some(slot);
-        let found = words(&word, &self.wanted(group, names, all), MAX_EVALUATIONS);
+        let found = words(&word, &self.word_request(group, names, all), MAX_EVALUATIONS);
         let found = Rc::new(found.ok_or_else(|| self.too_much(group))?);
         self.words.insert(key, found.clone());
         Ok(found)
     }
 
-    fn wanted(&self, group: usize, names: usize, all: bool) -> WordRequest {
+    fn word_request(&self, group: usize, names: usize, all: bool) -> WordRequest {
         let joint = &self.model.replicas.groups[self.model.shares[group].inside];
         let (uses, seen) = (joint.uses, joint.uses.operations + 1);
         // A summed variable may be any letter, with unnamed letters before and after it.
@@ -663,7 +668,7 @@ impl<'m> Evaluator<'m> {
                 Some((slot, value)) => self.words(group, slot, value, names)?,
                 None => Rc::new(vec![Vec::new()]),
             };
-            let longest = self.wanted(group, names, false).longest;
+            let longest = self.word_request(group, names, false).longest;
             for word in found.iter() {
                 let more = longer(word, longest);
                 let room = more.iter().filter(|l| matches!(l, Letter::Filler(_))).count();
@@ -708,7 +713,7 @@ impl<'m> Evaluator<'m> {
 
     /// Converts a value of the slot `from` to the slot `to`, replacing untracked identities by
     /// these constants.
-    fn placed(
+    fn convert_value(
         &mut self,
         (from, to): (Slot, Slot),
         value: u32,
@@ -717,16 +722,17 @@ impl<'m> Evaluator<'m> {
         if from == to && places.is_empty() {
             return Ok(value);
         }
-        let key = packed(&places).map(|places| (from, to, value, places));
+        let key = pack(&places).map(|places| (from, to, value, places));
         if let Some(known) = key.and_then(|key| self.concrete.get(&key)) {
             return Ok(*known);
         }
         let mut next = places.iter();
         let e = self.model.inner.value(from, value);
         let tracked = self.model.tracked;
-        let e = self
-            .mapped(&e, &mut |i| if i < tracked { i } else { next.next().copied().unwrap_or(i) })?;
-        let id = self.interned(to, &e)?;
+        let e = self.map_constants(&e, &mut |i| {
+            if i < tracked { i } else { next.next().copied().unwrap_or(i) }
+        })?;
+        let id = self.intern(to, &e)?;
         if let Some(key) = key {
             self.concrete.insert(key, id);
         }
@@ -739,8 +745,8 @@ impl<'m> Evaluator<'m> {
         if let Some(known) = self.lists.get(&key) {
             return Ok(*known);
         }
-        let list = self.model.replicas.made(self.signature(), &key.1)?;
-        let id = self.interned(slot, &list)?;
+        let list = self.model.replicas.list_of(self.signature(), &key.1)?;
+        let id = self.intern(slot, &list)?;
         self.lists.insert(key, id);
         Ok(id)
     }
@@ -780,7 +786,7 @@ impl<'m> Evaluator<'m> {
             } else {
                 let others =
                     self.occurrences(slot, value)?.iter().filter(|i| **i >= model.tracked).count();
-                self.placed((slot, slot), value, free.by_ref().take(others).collect())?
+                self.convert_value((slot, slot), value, free.by_ref().take(others).collect())?
             };
             values.insert(slot, id);
         }
@@ -795,7 +801,7 @@ impl<'m> Evaluator<'m> {
                     )
                     .collect();
                 let slot = model.replicas.local[model.tracked + j][number];
-                values.insert(slot, self.placed((locals[number], slot), value, places)?);
+                values.insert(slot, self.convert_value((locals[number], slot), value, places)?);
             }
         }
         let required = share.moved.iter().chain(share.others.iter().flat_map(|o| &o.inside));

@@ -40,7 +40,7 @@ fn deep<T>(f: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(128 << 10, 4 << 20, f)
 }
 
-fn refused<T>(text: impl Into<String>, e: &Expr) -> Result<T, Diagnostic> {
+fn reject<T>(text: impl Into<String>, e: &Expr) -> Result<T, Diagnostic> {
     Err(Diagnostic::new(Stage::Unsupported, text).or_span(e.span))
 }
 
@@ -95,7 +95,7 @@ impl<'a> Lists<'a> {
                     if arg.sort == self.list {
                         self.list(arg, uses)?;
                     } else if self.mentions(arg) {
-                        return refused(
+                        return reject(
                             "a list of identities is traversed with a part of itself",
                             arg,
                         );
@@ -103,7 +103,7 @@ impl<'a> Lists<'a> {
                 }
                 Ok(())
             }
-            _ => refused(
+            _ => reject(
                 "a list of identities is built other than by `tail` or by a mapping that retains or drops each letter",
                 e,
             ),
@@ -122,20 +122,20 @@ impl<'a> Lists<'a> {
                     matches!(e.as_builtin(self.signature), Some((Builtin::EmptyList, _)))
                 };
                 if !empty(a) && !empty(b) {
-                    return refused("two lists of identities are compared", e);
+                    return reject("two lists of identities are compared", e);
                 }
                 self.list(a, uses)?;
                 self.list(b, uses)
             }
             (ExprKind::Op(op), _) => match self.signature.sorts.kind(self.signature.op(*op).sort) {
                 SortKind::Function(from, to) if from.contains(&self.list) || *to == self.list => {
-                    refused(other, e)
+                    reject(other, e)
                 }
                 _ => Ok(()),
             },
             (ExprKind::Apply(head, args), _) => {
                 if args.iter().any(|a| a.sort == self.list) {
-                    return refused(other, e);
+                    return reject(other, e);
                 }
                 if !matches!(head.kind, ExprKind::Op(_)) {
                     self.data(head, uses)?;
@@ -146,13 +146,13 @@ impl<'a> Lists<'a> {
                 if vars.iter().any(|v| self.signature.var(*v).sort == self.list)
                     || body.sort == self.list
                 {
-                    return refused(other, e);
+                    return reject(other, e);
                 }
                 self.data(body, uses)
             }
             (ExprKind::Where(body, definitions), _) => {
                 if definitions.iter().any(|d| d.1.sort == self.list) {
-                    return refused(other, e);
+                    return reject(other, e);
                 }
                 definitions.iter().try_for_each(|d| self.data(&d.1, uses))?;
                 self.data(body, uses)
@@ -446,7 +446,7 @@ pub fn longer(word: &[Letter], longest: usize) -> Vec<Letter> {
 
 /// Abstracts letters to a word with blocks for untracked identities; `None` in `letters` means
 /// untracked.
-pub fn abstracted(letters: impl Iterator<Item = Option<usize>>) -> Vec<WordPart> {
+pub fn abstract_word(letters: impl Iterator<Item = Option<usize>>) -> Vec<WordPart> {
     let mut word: Vec<WordPart> = Vec::new();
     for letter in letters {
         match letter {

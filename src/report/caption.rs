@@ -37,7 +37,7 @@ pub fn why(story: &PrintedEvidence, name: &dyn Fn(&str) -> String) -> String {
     let what = format!("step {count}, {}", name(&last.title()));
     if let Some(ending) = story.ending.as_ref().filter(|_| !(story.of_formula && story.verdict)) {
         let holds = if story.of_formula { "It does not hold: after" } else { "After" };
-        return format!("{holds} {what}, {}", stuck(ending, name));
+        return format!("{holds} {what}, {}", deadlock_reason(ending, name));
     }
     match (story.verdict, story.back_to) {
         (_, Some(back)) if !story.of_formula => {
@@ -66,7 +66,7 @@ pub fn why(story: &PrintedEvidence, name: &dyn Fn(&str) -> String) -> String {
 const MAX_COMPONENTS: usize = 3;
 
 /// Describes the reason for a deadlock, as a clause.
-fn stuck(ending: &Ending, name: &dyn Fn(&str) -> String) -> String {
+fn deadlock_reason(ending: &Ending, name: &dyn Fn(&str) -> String) -> String {
     if ending.end != End::Hang {
         return match ending.end {
             End::Terminated => "all components have terminated.".into(),

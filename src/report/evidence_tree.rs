@@ -165,9 +165,12 @@ mod tests {
     #[test]
     fn answers_say_how_many_steps_they_leave_out() {
         let mut story = story(&[(0, "a", 1), (1, "b", 2), (1, "c", 3), (2, "d", 3)]);
-        assert_eq!((story.steps_json(3).len(), story.left_out(3), story.left_out(4)), (3, 1, 0));
+        assert_eq!(
+            (story.steps_json(3).len(), story.omitted_count(3), story.omitted_count(4)),
+            (3, 1, 0)
+        );
         story.omitted_steps = 7;
-        assert_eq!((story.steps_json(3).len(), story.left_out(3)), (3, 8));
+        assert_eq!((story.steps_json(3).len(), story.omitted_count(3)), (3, 8));
         assert!(story.text(false).contains("and 7 more steps"));
         let mut written = Vec::new();
         story.write_json(Default::default(), &mut written).unwrap();

@@ -79,7 +79,7 @@ fn text(test: &Litmus, e: &GraphEvent) -> String {
     let cell = test.program.cells.get(e.cell);
     let name = cell.map_or("", |c| c.name.as_str());
     let value = |v: u64| {
-        let signed = cell.map_or(v as i64, |c| c.width.signed(v));
+        let signed = cell.map_or(v as i64, |c| c.width.to_signed(v));
         test.variables.address_text(v).unwrap_or_else(|| signed.to_string())
     };
     match e.kind {
@@ -391,7 +391,7 @@ impl GridPositions {
 }
 
 /// Returns the point at a fraction of a line's length.
-fn along(line: &[Point], share: f64) -> Point {
+fn point_at(line: &[Point], share: f64) -> Point {
     let length = |w: &[Point]| (w[1].0 - w[0].0).hypot(w[1].1 - w[0].1);
     let mut rest = share * line.windows(2).map(length).sum::<f64>();
     for w in line.windows(2) {
@@ -426,7 +426,7 @@ fn label(arrows: &mut [Arrow]) {
         let offset =
             if arrow.edge == RelationKind::Po || arrow.from.is_none() { 12.0 } else { 0.0 };
         let points: Vec<Point> =
-            shares.iter().map(|&s| along(&arrow.line, s)).map(|p| (p.0 + offset, p.1)).collect();
+            shares.iter().map(|&s| point_at(&arrow.line, s)).map(|p| (p.0 + offset, p.1)).collect();
         arrow.label = points.iter().copied().find(|&p| free(p)).unwrap_or(points[0]);
         taken.push(arrow.label);
     }
@@ -638,7 +638,7 @@ mod tests {
             assert!(border(&l.boxes[a.to], a.line[a.line.len() - 1]), "{place}: {a:?}");
             assert!(a.from.is_none_or(|f| border(&l.boxes[f], a.line[0])), "{place}: {a:?}");
             for k in 0..=200 {
-                let p = along(&a.line, f64::from(k) / 200.0);
+                let p = point_at(&a.line, f64::from(k) / 200.0);
                 assert!(!l.boxes.iter().any(|b| inside(b, p)), "{place}: {a:?} through a box");
                 assert!(
                     p.0 > 0.0 && p.0 < l.size.0 && p.1 > TOP && p.1 < l.size.1,

@@ -75,7 +75,7 @@ fn text(drawn: &DecidingExecution, e: usize, name: &str) -> String {
 
 /// Returns the events that are drawn, in order: initial writes only if an arrow starts or ends
 /// there.
-fn shown(drawn: &DecidingExecution, arrows: &[Arrow]) -> Vec<usize> {
+fn drawn_events(drawn: &DecidingExecution, arrows: &[Arrow]) -> Vec<usize> {
     (0..drawn.events.len())
         .filter(|&e| {
             drawn.events[e].thread.is_some() || arrows.iter().any(|a| a.from == e || a.to == e)
@@ -137,7 +137,7 @@ fn because(drawn: &DecidingExecution) -> String {
 /// format is `graph` of docs/schema/litmus.json.
 pub fn json(drawn: &DecidingExecution, title: &str) -> Value {
     let arrows = arrows(drawn);
-    let events = shown(drawn, &arrows);
+    let events = drawn_events(drawn, &arrows);
     let place = |e: usize| events.iter().position(|&s| s == e);
     let threads = events.iter().filter_map(|&e| drawn.events[e].thread).max().map_or(0, |t| t + 1);
     let one = |(p, &e): (usize, &usize)| {
@@ -172,7 +172,7 @@ pub fn json(drawn: &DecidingExecution, title: &str) -> Value {
 /// Draws the execution as SVG.
 pub fn svg(drawn: &DecidingExecution, title: &str) -> String {
     let arrows = arrows(drawn);
-    let events = shown(drawn, &arrows);
+    let events = drawn_events(drawn, &arrows);
     let threads =
         events.iter().filter_map(|&e| drawn.events[e].thread).max().map_or(0, |t| t as usize + 1);
     let has_initial = events.iter().any(|&e| drawn.events[e].thread.is_none());
@@ -343,7 +343,7 @@ fn arrow(picture: &mut Svg, a: &Arrow, shape: &ArrowForm, from: (f64, f64), to: 
 /// Writes the execution for Graphviz.
 pub fn dot(drawn: &DecidingExecution, title: &str) -> String {
     let arrows = arrows(drawn);
-    let events = shown(drawn, &arrows);
+    let events = drawn_events(drawn, &arrows);
     let quoted = |s: &str| s.replace('\\', "\\\\").replace('"', "\\\"");
     let mut out = format!(
         "digraph execution {{\nlabel=\"{}\\n{}: {}\";\nnode [shape=box];\n",
@@ -391,7 +391,7 @@ mod tests {
     use mu_litmus::report::deciding;
     use mu_litmus::{Judge, parse};
 
-    fn drawn(model: &str) -> DecidingExecution {
+    fn deciding_execution(model: &str) -> DecidingExecution {
         let text = "X86 SB\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
         let stdlib = include_str!("../../specs/memory/stdlib.cat");
         let resolver = |name: &str| (name == "stdlib.cat").then(|| stdlib.to_string());
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_forbidden_execution_has_its_cycle_in_red() {
-        let d = drawn(include_str!("../../specs/memory/sc.cat"));
+        let d = deciding_execution(include_str!("../../specs/memory/sc.cat"));
         let list = arrows(&d);
         assert_eq!(list.iter().filter(|a| a.forbids).count(), 4);
         let picture = svg(&d, "SB & <more>");
@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn an_allowed_execution_has_no_red() {
-        let d = drawn(include_str!("../../specs/memory/tso.cat"));
+        let d = deciding_execution(include_str!("../../specs/memory/tso.cat"));
         assert!(d.allowed && arrows(&d).iter().all(|a| !a.forbids));
         let picture = svg(&d, "SB");
         assert!(!picture.contains(RED) && picture.contains(">fr<") && picture.contains(">rf<"));

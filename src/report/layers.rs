@@ -150,7 +150,7 @@ fn plan(lts: &Lts, level: &[Option<usize>]) -> LayerPositions {
     let mut arrows: Vec<Arrow> = joined
         .iter()
         .map(|((from, to), labels)| {
-            let (all, lines) = (texts(lts, labels), shown(lts, labels));
+            let (all, lines) = (texts(lts, labels), visible_labels(lts, labels));
             let width = lines.iter().map(|t| width_of(t, 10.0)).fold(0.0, f64::max) + 4.0;
             let frame = LayerBox { x: 0.0, y: 0.0, width, height: lines.len() as f64 * LINE };
             Arrow { from: *from, to: *to, back: depth_of(*to) < depth_of(*from), all, lines, frame }
@@ -410,7 +410,7 @@ fn texts(lts: &Lts, labels: &[LabelId]) -> Vec<String> {
 }
 
 /// Returns the visible labels of an arrow as lines.
-fn shown(lts: &Lts, labels: &[LabelId]) -> Vec<String> {
+fn visible_labels(lts: &Lts, labels: &[LabelId]) -> Vec<String> {
     let mut texts: Vec<String> = labels
         .iter()
         .map(|l| {

@@ -116,7 +116,7 @@ impl Plot {
             return None;
         }
         let (low, high) = bounds(points().map(|p| p.y))?;
-        let (low, high) = around(low, high);
+        let (low, high) = decades_around(low, high);
         let x = |v: f64| LEFT + 14.0 + (v - x_low) / (x_high - x_low) * (WIDTH - 28.0);
         let y = |v: f64| TOP + HEIGHT - (v.log10() - low) / (high - low) * HEIGHT;
         let last = points().map(|p| p.x).fold(f64::MIN, f64::max);
@@ -349,7 +349,7 @@ fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 }
 
 /// Returns decimal logarithms slightly beyond two values, at least a decade apart.
-fn around(low: f64, high: f64) -> (f64, f64) {
+fn decades_around(low: f64, high: f64) -> (f64, f64) {
     let (low, high) = (low.log10() - 0.08, high.log10() + 0.08);
     if high - low >= 1.0 {
         (low, high)

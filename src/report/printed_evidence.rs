@@ -252,12 +252,12 @@ pub fn ending(
 
 impl PrintedStep {
     /// Returns the hidden actions, as texts.
-    pub fn hidden(&self) -> Vec<String> {
+    pub fn hidden_actions(&self) -> Vec<String> {
         self.parts.iter().filter(|p| p.hidden).map(StepPart::text).collect()
     }
     /// Returns the action with the actions hidden in it.
     pub fn title(&self) -> String {
-        let hidden = self.hidden();
+        let hidden = self.hidden_actions();
         let hidden = if hidden.is_empty() {
             String::new()
         } else {
@@ -289,7 +289,7 @@ impl PrintedStep {
             "from": self.from,
             "to": self.to,
             "action": self.action,
-            "hidden": self.hidden(),
+            "hidden": self.hidden_actions(),
             "parts": parts,
             "changed": changed,
         });
@@ -354,16 +354,16 @@ impl PrintedEvidence {
         }
     }
     /// Returns the included steps: at most `most` if the evidence branches.
-    fn shown(&self, most: usize) -> &[PrintedStep] {
+    fn included_steps(&self, most: usize) -> &[PrintedStep] {
         if self.linear { &self.steps } else { &self.steps[..self.steps.len().min(most)] }
     }
     /// Returns the steps as a list of objects, at most `most` if the evidence branches.
     pub fn steps_json(&self, most: usize) -> Vec<Value> {
-        self.shown(most).iter().map(|s| s.json(self)).collect()
+        self.included_steps(most).iter().map(|s| s.json(self)).collect()
     }
     /// Returns the number of steps that are left out.
-    pub fn left_out(&self, most: usize) -> usize {
-        self.omitted_steps + self.steps.len() - self.shown(most).len()
+    pub fn omitted_count(&self, most: usize) -> usize {
+        self.omitted_steps + self.steps.len() - self.included_steps(most).len()
     }
     /// Returns the context of the steps: true if they are one path, the components, and the
     /// parameters with their initial values.
@@ -437,7 +437,7 @@ impl PrintedEvidence {
             0 => MOST_IN_TEXT,
             path => path + MOST_AFTER_PATH,
         };
-        for (n, s) in self.shown(most).iter().enumerate() {
+        for (n, s) in self.included_steps(most).iter().enumerate() {
             if n == self.path && !self.linear && n > 0 {
                 let rest = self.steps.len() + self.omitted_steps - n;
                 text += &format!(
@@ -463,7 +463,7 @@ impl PrintedEvidence {
             };
             text += &self.values_text(&shown);
         }
-        let more = self.left_out(most);
+        let more = self.omitted_count(most);
         if more > 0 {
             text += &format!(
                 "        and {more} more steps; write them with `--evidence FILE` (.aut, .dot, .json)\n"

@@ -58,13 +58,13 @@ impl Schema {
         if let Some(kind) = schema.get("type") {
             let is = |kind: &Value| is_of(kind.as_str().unwrap_or_default(), value);
             if !kind.as_array().map_or_else(|| is(kind), |kinds| kinds.iter().any(is)) {
-                return fail(at, format!("{} is not of type {kind}", shown(value)));
+                return fail(at, format!("{} is not of type {kind}", excerpt(value)));
             }
         }
         if schema.get("const").is_some_and(|c| c != value)
             || schema.get("enum").is_some_and(|_| !list("enum").contains(value))
         {
-            return fail(at, format!("{} is none of the values", shown(value)));
+            return fail(at, format!("{} is none of the values", excerpt(value)));
         }
         let mut deepest: Option<SchemaError> = None;
         let mut fits = list("anyOf").is_empty();
@@ -92,7 +92,7 @@ impl Schema {
         }
         let large = |text: &str| text.len() >= 20 && text.bytes().all(|b| b.is_ascii_digit());
         if schema.get("pattern").is_some() && value.as_str().is_some_and(|text| !large(text)) {
-            return fail(at, format!("{} is not a large number", shown(value)));
+            return fail(at, format!("{} is not a large number", excerpt(value)));
         }
         if let Some(object) = value.as_object() {
             if let Some(key) = list("required")
@@ -160,7 +160,7 @@ fn is_of(kind: &str, value: &Value) -> bool {
 }
 
 /// Formats a value in a message.
-fn shown(value: &Value) -> String {
+fn excerpt(value: &Value) -> String {
     let text = value.to_string();
     let cut: String = text.chars().take(MAX_VALUE_LENGTH).collect();
     if cut.len() < text.len() { format!("{cut}…") } else { text }

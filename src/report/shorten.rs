@@ -40,7 +40,7 @@ impl ShortNames {
         let rest: Vec<(&str, &str)> = constants.iter().map(|c| (*c, &c[prefix.len()..])).collect();
         let plain: BTreeSet<&str> = rest.iter().map(|r| r.1).collect();
         for (constant, rest) in &rest {
-            let short = counted(rest).filter(|s| {
+            let short = numbered_word(rest).filter(|s| {
                 rest.len() > SHORT && !plain.contains(s.as_str()) && !taken.contains(s)
             });
             // Constants without the prefix are still distinct; only a name with another meaning can
@@ -137,7 +137,7 @@ fn common<'a>(constants: &BTreeSet<&'a str>) -> &'a str {
 
 /// Returns the last word before the first number, with the number: `core_0` for
 /// `processor_core_0_id`.
-fn counted(name: &str) -> Option<String> {
+fn numbered_word(name: &str) -> Option<String> {
     let words: Vec<&str> = name.split('_').collect();
     let at = words.iter().position(|w| !w.is_empty() && w.bytes().all(|b| b.is_ascii_digit()))?;
     let before = words[..at].last().filter(|w| w.starts_with(|c: char| c.is_ascii_alphabetic()))?;

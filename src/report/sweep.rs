@@ -256,7 +256,7 @@ impl Sweep {
         names
     }
     /// Returns the names of parameters with several values.
-    pub fn varied(&self) -> Vec<&str> {
+    pub fn varied_parameters(&self) -> Vec<&str> {
         let mut names = self.parameters();
         names.retain(|n| self.rows.windows(2).any(|w| w[0].parameter(n) != w[1].parameter(n)));
         names
@@ -298,7 +298,7 @@ impl Sweep {
     /// Returns a table for people; columns that are empty throughout are left out. Reference
     /// figures are shown next to ours, by the first parameter that varies.
     pub fn markdown(&self, reference: &Reference) -> String {
-        let varied = self.varied();
+        let varied = self.varied_parameters();
         let mut fixed: Vec<String> = Vec::new();
         for name in self.parameters().into_iter().filter(|n| !varied.contains(n)) {
             fixed.extend(
@@ -447,7 +447,7 @@ impl Sweep {
         get: &dyn Fn(&Row) -> Option<f64>,
         reference: &Reference,
     ) -> Option<Plot> {
-        let varied = self.varied();
+        let varied = self.varied_parameters();
         let (axis, others) = varied.split_first()?;
         // Numeric values are placed to scale, others at equal distances.
         let mut values: Vec<&str> = self.rows.iter().filter_map(|r| r.parameter(axis)).collect();

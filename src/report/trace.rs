@@ -31,7 +31,7 @@ pub struct TraceFile {
 }
 
 /// Returns the step in the form of evidence.
-pub fn taken(step: &WalkStep) -> TakenStep {
+pub fn taken_step(step: &WalkStep) -> TakenStep {
     TakenStep { group: step.group, label: step.label, state: step.state.clone() }
 }
 
@@ -40,7 +40,7 @@ pub fn story(walk: &Walk) -> Result<PrintedEvidence, Diagnostic> {
     let model = walk.model();
     let mut steps = Vec::new();
     for (i, step) in walk.path()[..walk.position()].iter().enumerate() {
-        let mut step = printed_step(model, walk.state_after(i), &taken(step), false)?;
+        let mut step = printed_step(model, walk.state_after(i), &taken_step(step), false)?;
         (step.from, step.to) = (narrow::index(i), narrow::index(i) + 1);
         steps.push(step);
     }
@@ -118,7 +118,7 @@ pub fn replay(trace: &TraceFile, walk: &mut Walk) -> Result<(), Diagnostic> {
         let fitting = |step: &TraceStep, fresh: &Walk| -> Vec<usize> {
             let here = fresh.state();
             let fits = |m: &WalkStep| {
-                let same_action = same(&model.label_text(m.label), &step.action);
+                let same_action = is_same_action(&model.label_text(m.label), &step.action);
                 same_action
                     && step
                         .changed
@@ -203,7 +203,7 @@ fn changes(
 }
 
 /// True if two texts of actions differ only in blanks.
-pub fn same(a: &str, b: &str) -> bool {
+pub fn is_same_action(a: &str, b: &str) -> bool {
     let bare = |t: &str| t.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     a == b || bare(a) == bare(b)
 }

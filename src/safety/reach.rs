@@ -95,7 +95,7 @@ pub(super) struct ObservedMachine {
 }
 
 /// Builds the machine of a program under a memory model.
-pub(super) fn seen(
+pub(super) fn observed_machine(
     program: &X86Program,
     memory: &'static dyn MemoryModel,
     bound: Option<u32>,
@@ -123,7 +123,7 @@ pub fn reach(
     progress: &dyn Progress,
 ) -> Result<ReachResult, Diagnostic> {
     let ObservedMachine { machine, places, reads, choices } =
-        seen(program, memory, program.program.buffer_bound(requested));
+        observed_machine(program, memory, program.program.buffer_bound(requested));
     let goal: Goal = (
         reads.clone(),
         Box::new(move |m, state| {
@@ -263,12 +263,12 @@ fn run(
 }
 
 /// Returns the content of a thread's buffer, oldest first: variables and values.
-pub fn buffered(m: &Machine, thread: usize, state: &[u32]) -> Vec<(String, i64)> {
+pub fn buffer_content(m: &Machine, thread: usize, state: &[u32]) -> Vec<(String, i64)> {
     let Some(slot) = m.buffer_slot(thread) else { return Vec::new() };
     let entry = |e: &BufferEntry| match *e {
         BufferEntry::Store { cell, value } => {
             let cell = &m.program.cells[cell as usize];
-            (cell.name.clone(), cell.width.signed(m.decode(value)))
+            (cell.name.clone(), cell.width.to_signed(m.decode(value)))
         }
         BufferEntry::Mark => ("|".into(), 0),
     };
@@ -281,6 +281,6 @@ pub fn in_memory(m: &Machine, state: &[u32]) -> Vec<(String, i64)> {
         .cells
         .iter()
         .enumerate()
-        .map(|(i, c)| (c.name.clone(), c.width.signed(m.cell(i, state))))
+        .map(|(i, c)| (c.name.clone(), c.width.to_signed(m.cell(i, state))))
         .collect()
 }

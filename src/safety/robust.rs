@@ -19,7 +19,7 @@
 use ahash::AHashSet;
 
 use super::monitor::{Monitor, ThreadAction};
-use crate::reach::{Interleaving, InterleavingStep, ObservedMachine, seen};
+use crate::reach::{Interleaving, InterleavingStep, ObservedMachine, observed_machine};
 use mu_base::{Budget, Diagnostic, Stop, narrow};
 use mu_model::Slot;
 use mu_program::machine::{Machine, MoveEffect};
@@ -108,9 +108,9 @@ impl MonitoredMachine {
         }
     }
     /// Creates the machine with the program's assertions.
-    pub fn asserted(program: &X86Program) -> Self {
+    pub fn with_assertions(program: &X86Program) -> Self {
         let ObservedMachine { machine, places: observed, reads, choices: assertions } =
-            seen(program, memory::SC, None);
+            observed_machine(program, memory::SC, None);
         Self { machine, observed, reads, assertions }
     }
     /// Returns the first assertion that a state violates.
@@ -248,7 +248,7 @@ pub fn check_with_assertions(
     program: &X86Program,
     budget: &Budget,
 ) -> Result<Robustness, Diagnostic> {
-    RobustnessSearch::run(MonitoredMachine::asserted(program), budget)
+    RobustnessSearch::run(MonitoredMachine::with_assertions(program), budget)
 }
 
 /// The search of [`check`].
@@ -385,7 +385,7 @@ pub fn replay_unsafe(
     program: &X86Program,
     path: &Unsafe,
 ) -> Result<(Machine, Interleaving), Diagnostic> {
-    let machine = seen(program, memory::SC, None).machine;
+    let machine = observed_machine(program, memory::SC, None).machine;
     let initial = machine.initial();
     let (steps, end) = run(&machine, &path.schedule)?;
     if !program.unsafe_states[path.property].holds(&machine, &end, &path.threads) {

@@ -52,7 +52,7 @@ pub struct Unsafe {
 /// Those of steps of the machine.
 pub fn walk(wanted: &Walks) -> Result<Result<usize, Unsafe>, Diagnostic> {
     let super::reach::ObservedMachine { machine, choices, .. } =
-        super::reach::seen(wanted.program, wanted.memory, None);
+        super::reach::observed_machine(wanted.program, wanted.memory, None);
     let mut random = Random::new(wanted.seed);
     let mut states = 0;
     for _ in 0..wanted.walks {
@@ -152,7 +152,7 @@ fn text(machine: &Machine, state: &[u32]) -> String {
                 machine.register(t, r as _, state)
             ));
         }
-        let stores = super::reach::buffered(machine, t, state)
+        let stores = super::reach::buffer_content(machine, t, state)
             .into_iter()
             .map(|(name, n)| format!("{name} = {n}"))
             .collect::<Vec<_>>();

@@ -21,11 +21,11 @@ pub(crate) fn problems(text: &str) -> Value {
             let actions: BTreeSet<&str> = labels.map(|l| l.action.as_str()).collect();
             json!({ "problems": [], "actions": actions })
         }
-        Err(problem) => json!({ "problems": [shown(&sources, text, &problem)] }),
+        Err(problem) => json!({ "problems": [problem_json(&sources, text, &problem)] }),
     }
 }
 
-fn shown(sources: &SourceMap, text: &str, problem: &Diagnostic) -> Value {
+fn problem_json(sources: &SourceMap, text: &str, problem: &Diagnostic) -> Value {
     let (line, column) = problem.span.map_or((1, 1), |s| sources.line_column(s));
     let length = problem.span.map_or(0, |s| sources.text(s).encode_utf16().count());
     let before = text.lines().nth(line - 1).unwrap_or_default().chars().take(column - 1);

@@ -151,7 +151,7 @@ pub(crate) fn run_arguments(
     };
     let line = [&[kind.to_string()], &said[..], &shown[..], &files[..]].concat();
     let command = std::iter::once("mu-check".to_string())
-        .chain(line.iter().map(|w| quoted(w)))
+        .chain(line.iter().map(|w| quote(w)))
         .collect::<Vec<_>>()
         .join(" ");
     let mut own = own(kind, limits, out);
@@ -213,7 +213,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
+fn quote(word: &str) -> String {
     let plain =
         !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
     if plain { word.to_string() } else { format!("'{}'", word.replace('\'', "'\\''")) }
@@ -225,7 +225,7 @@ mod tests {
     use serde_json::json;
     use std::time::Duration;
 
-    fn made(wish: Value) -> Result<RunArguments, u16> {
+    fn parse_wish(wish: Value) -> Result<RunArguments, u16> {
         let root = tempfile::tempdir().unwrap();
         for name in ["m.mcrl2", "--help", "f.mcf"] {
             std::fs::write(root.path().join(name), "").unwrap();
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn wishes_become_arguments() {
         let made =
-            made(json!({ "kind": "check", "model": "m.mcrl2", "formulas": ["--help"], "texts": ["-x"], "defines": { "n": "1..3" } }))
+            parse_wish(json!({ "kind": "check", "model": "m.mcrl2", "formulas": ["--help"], "texts": ["-x"], "defines": { "n": "1..3" } }))
                 .unwrap();
         let own = "check --max-memory=7 --threads=2 --format=json --progress-lines --end-with-input --timeout=9s";
         assert_eq!(
@@ -252,22 +252,22 @@ mod tests {
     fn files_of_options_stay_in_the_folder() {
         let wish = json!({ "kind": "conform", "model": "m.mcrl2", "interface": "f.mcf", "operations": "any", "against": "sc,tso" });
         assert_eq!(
-            made(wish).unwrap().command,
+            parse_wish(wish).unwrap().command,
             "mu-check conform --against sc,tso --operations any --interface=f.mcf m.mcrl2"
         );
         let wish = json!({ "kind": "compare", "model": "m.mcrl2", "other": "--help", "equivalence": "weak-trace" });
         assert_eq!(
-            made(wish).unwrap().arguments.last().map(String::as_str),
+            parse_wish(wish).unwrap().arguments.last().map(String::as_str),
             Some("--help"),
             "after `--`"
         );
-        assert_eq!(made(json!({ "kind": "models" })).unwrap().command, "mu-check models");
+        assert_eq!(parse_wish(json!({ "kind": "models" })).unwrap().command, "mu-check models");
     }
 
     #[test]
     fn suites_are_written_to_the_scratch_folder() {
         let wish = json!({ "kind": "conform", "model": "m.mcrl2", "interface": "f.mcf", "against": "tso", "fault": "f.mcf", "suite": "yes" });
-        let made = made(wish).unwrap();
+        let made = parse_wish(wish).unwrap();
         assert!(made.arguments.contains(&"--suite=/out".to_string()), "{made:?}");
         assert_eq!(
             made.command,
@@ -279,10 +279,10 @@ mod tests {
     fn litmus_tests_run_on_a_machine() {
         let wish = json!({ "kind": "litmus", "model": "f.mcf", "machine": "m.mcrl2", "interface": "f.mcf", "operations": "3" });
         assert_eq!(
-            made(wish).unwrap().command,
+            parse_wish(wish).unwrap().command,
             "mu-check litmus --operations 3 --machine=m.mcrl2 --interface=f.mcf f.mcf"
         );
-        let trace = made(json!({ "kind": "trace", "model": "f.mcf" })).unwrap();
+        let trace = parse_wish(json!({ "kind": "trace", "model": "f.mcf" })).unwrap();
         assert!(trace.arguments.contains(&"--explain".to_string()), "{trace:?}");
     }
 
@@ -313,7 +313,7 @@ mod tests {
             (json!({ "kind": 1 }), 400),
             (json!([]), 400),
         ] {
-            assert_eq!(made(wish.clone()).map(|a| a.arguments), Err(status), "{wish}");
+            assert_eq!(parse_wish(wish.clone()).map(|a| a.arguments), Err(status), "{wish}");
         }
     }
 }

@@ -131,7 +131,7 @@ impl Runs {
         })
     }
 
-    fn all(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, StudioRun>)> {
+    fn lock(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, StudioRun>)> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -147,7 +147,7 @@ impl Runs {
         let out = self.scratch.path().join(sweep_name(wish));
         let RunArguments { kind, model, arguments, command } =
             request_args::run_arguments(wish, folder, &self.limits, &out)?;
-        let mut all = self.all();
+        let mut all = self.lock();
         let busy = |r: &&StudioRun| !matches!(r.state, RunState::Over { .. });
         if all.1.values().filter(busy).count() >= self.limits.runs {
             return refusal(
@@ -204,7 +204,7 @@ impl Runs {
 
     /// Requests the end of a run.
     pub(crate) fn stop(&self, id: u64) -> Result<Value, HttpError> {
-        let mut all = self.all();
+        let mut all = self.lock();
         let Some(run) = all.1.get_mut(&id) else {
             return refusal(404, format!("there is no run {id}"));
         };
@@ -217,7 +217,7 @@ impl Runs {
 
     /// Returns a run with its result.
     pub(crate) fn get(&self, id: u64) -> Result<Value, HttpError> {
-        let all = self.all();
+        let all = self.lock();
         let Some(run) = all.1.get(&id) else {
             return refusal(404, format!("there is no run {id}"));
         };
@@ -246,7 +246,7 @@ impl Runs {
     /// is written at a time.
     pub(crate) fn report(&self, id: u64) -> Result<Value, HttpError> {
         let (result, model) = {
-            let all = self.all();
+            let all = self.lock();
             let Some(run) = all.1.get(&id) else {
                 return refusal(404, format!("there is no run {id}"));
             };
@@ -278,7 +278,7 @@ impl Runs {
 
     /// Lists all runs, without their results.
     pub(crate) fn list(&self) -> Value {
-        self.all().1.iter().map(|(id, r)| r.json(*id)).collect()
+        self.lock().1.iter().map(|(id, r)| r.json(*id)).collect()
     }
 
     /// Requests the end of all runs, and waits briefly for them.
@@ -286,7 +286,7 @@ impl Runs {
         let begin = Instant::now();
         loop {
             let mut left = false;
-            for run in self.all().1.values_mut() {
+            for run in self.lock().1.values_mut() {
                 if run.state == RunState::Running {
                     run.state = RunState::Stopping;
                 }
@@ -300,7 +300,7 @@ impl Runs {
     }
 
     fn update(&self, id: u64, change: impl FnOnce(&mut StudioRun)) {
-        let mut all = self.all();
+        let mut all = self.lock();
         let Some(run) = all.1.get_mut(&id) else { return };
         change(run);
         run.version += 1;
@@ -324,7 +324,7 @@ impl Runs {
         let status = self.wait(id, &mut child, sweep.as_deref());
         let _ = messages.join();
         let (bytes, _) = output.join().unwrap_or_default();
-        let stopped = self.all().1.get(&id).is_some_and(|r| r.state == RunState::Stopping);
+        let stopped = self.lock().1.get(&id).is_some_and(|r| r.state == RunState::Stopping);
         let result: Option<Value> = serde_json::from_slice(&bytes).ok();
         if let (Some(folder), None) = (&sweep, &result) {
             self.rows(id, folder);
@@ -356,7 +356,7 @@ impl Runs {
                 return Some(status);
             }
             let (late, stopping) = {
-                let all = self.all();
+                let all = self.lock();
                 let Some(run) = all.1.get(&id) else { break };
                 (run.begin.elapsed() > self.limits.time + GRACE, run.state == RunState::Stopping)
             };

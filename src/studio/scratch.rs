@@ -30,10 +30,10 @@ impl Scratch {
     pub(crate) fn new() -> std::io::Result<Self> {
         let parent = std::env::temp_dir();
         remove_abandoned(&parent, AGE);
-        Self::within(&parent)
+        Self::new_in(&parent)
     }
 
-    fn within(parent: &Path) -> std::io::Result<Self> {
+    fn new_in(parent: &Path) -> std::io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         let folder = builder.prefix(PREFIX).rand_bytes(LETTERS).tempdir_in(parent)?;
         let lock = lock_folder(folder.path(), true);
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn folders_of_killed_servers_are_removed() {
         let parent = tempfile::tempdir().unwrap();
-        let used = Scratch::within(parent.path()).unwrap();
+        let used = Scratch::new_in(parent.path()).unwrap();
         let left = parent.path().join(format!("{PREFIX}Left12345678"));
         std::fs::create_dir(&left).unwrap();
         std::fs::write(left.join("rows.csv"), "n").unwrap();

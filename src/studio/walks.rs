@@ -94,7 +94,7 @@ impl Walks {
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, All> {
+    fn lock(&self) -> MutexGuard<'_, All> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -106,7 +106,7 @@ impl Walks {
         let run = request_args::run_arguments(wish, folder, &self.limits, Path::new(""))?;
         self.make_room()?;
         let started = self.begin(&run.arguments);
-        let mut all = self.all();
+        let mut all = self.lock();
         all.starting -= 1;
         let (walk, mut first) = started?;
         all.last += 1;
@@ -120,7 +120,7 @@ impl Walks {
 
     /// Makes room for a session and counts it as starting.
     fn make_room(&self) -> Result<(), HttpError> {
-        let mut all = self.all();
+        let mut all = self.lock();
         while all.starting + all.walks.len() >= self.limits.runs.max(1) {
             let idle =
                 all.walks.iter().find(|(_, walk)| Arc::strong_count(walk) == 1).map(|(id, _)| *id);
@@ -170,7 +170,7 @@ impl Walks {
 
     /// Sends a request to a session. Ends a session that cannot answer.
     pub(crate) fn ask(&self, id: u64, request: &Value) -> Result<Value, HttpError> {
-        let found = self.all().walks.get(&id).cloned();
+        let found = self.lock().walks.get(&id).cloned();
         let Some(walk) = found else {
             return refusal(404, "this simulator has ended; start another");
         };
@@ -181,18 +181,18 @@ impl Walks {
             Err(_) => refusal(422, "the simulator has ended"),
         };
         if answer.is_err() {
-            self.all().walks.remove(&id);
+            self.lock().walks.remove(&id);
         }
         answer
     }
 
     /// Ends a session.
     pub(crate) fn close(&self, id: u64) {
-        self.all().walks.remove(&id);
+        self.lock().walks.remove(&id);
     }
 
     /// Ends all sessions.
     pub(crate) fn end(&self) {
-        self.all().walks.clear();
+        self.lock().walks.clear();
     }
 }

@@ -62,9 +62,9 @@ pub trait GameRules {
     /// Returns the priority; the highest one that recurs decides a play.
     fn priority(&self, obligation: u32) -> u32;
     /// Returns the unconditional moves at the same state.
-    fn here(&mut self, obligation: u32) -> Result<Answer, Diagnostic>;
+    fn moves_here(&mut self, obligation: u32) -> Result<Answer, Diagnostic>;
     /// Returns the moves at the same state that exist if this label leaves it.
-    fn here_if(&mut self, obligation: u32, label: LabelId) -> Result<Answer, Diagnostic>;
+    fn moves_here_if(&mut self, obligation: u32, label: LabelId) -> Result<Answer, Diagnostic>;
     /// Returns the moves along a step with this label.
     fn step(&mut self, obligation: u32, label: LabelId) -> Result<Answer, Diagnostic>;
 }
@@ -179,7 +179,7 @@ impl<'a, 'm> Arena<'a, 'm> {
                     queue.insert(to);
                 }
                 self.tidy(&[&pending], &[]);
-                if self.search.halted() {
+                if self.search.is_halted() {
                     return Ok(());
                 }
             }
@@ -205,12 +205,12 @@ impl<'a, 'm> Arena<'a, 'm> {
             self.search.manager.stack.pop();
         }
         self.vertices[i] = self.search.manager.union(seen, fresh);
-        let settled = self.settled(i, fresh);
+        let settled = self.decided_states(i, fresh);
         self.search.manager.minus(fresh, settled)
     }
 
     /// Returns the states of a set that the owner of a place has won by itself.
-    pub fn settled(&mut self, place: usize, set: Ldd) -> Ldd {
+    pub fn decided_states(&mut self, place: usize, set: Ldd) -> Ldd {
         if self.places[place].decided {
             return set;
         }
@@ -249,7 +249,7 @@ impl<'a, 'm> Arena<'a, 'm> {
             return Ok(self.places[i].out.clone());
         }
         let q = self.places[i].obligation;
-        let Some(here) = self.rules.here(q)? else {
+        let Some(here) = self.rules.moves_here(q)? else {
             self.places[i].decided = true;
             return Ok(Vec::new());
         };
@@ -261,8 +261,9 @@ impl<'a, 'm> Arena<'a, 'm> {
         let mut targets: [BTreeMap<u32, BTreeSet<usize>>; 2] = Default::default();
         let mut deciding = BTreeSet::new();
         for (class, label) in self.classes.labels.clone().into_iter().enumerate() {
-            for (way, answer) in
-                [self.rules.step(q, label)?, self.rules.here_if(q, label)?].into_iter().enumerate()
+            for (way, answer) in [self.rules.step(q, label)?, self.rules.moves_here_if(q, label)?]
+                .into_iter()
+                .enumerate()
             {
                 match answer {
                     None => _ = deciding.insert(class),
@@ -332,7 +333,7 @@ impl<'a, 'm> Arena<'a, 'm> {
         }
     }
     /// Returns the members of `within` with a move into a set.
-    pub fn before(&mut self, by: MoveKind, goal: Ldd, within: Ldd) -> Ldd {
+    pub fn predecessors(&mut self, by: MoveKind, goal: Ldd, within: Ldd) -> Ldd {
         match by {
             MoveKind::Here { able } => {
                 let set = self.search.manager.intersect(goal, within);
@@ -382,7 +383,7 @@ impl<'a, 'm> Arena<'a, 'm> {
         vec![Ldd::EMPTY; self.places.len()]
     }
     /// Returns the difference of two families.
-    pub fn without(&mut self, family: &Family, other: &Family) -> Family {
+    pub fn difference(&mut self, family: &Family, other: &Family) -> Family {
         family.iter().zip(other).map(|(&a, &b)| self.search.manager.minus(a, b)).collect()
     }
     /// Returns the union of two families.

@@ -61,14 +61,16 @@ impl Arena<'_, '_> {
             if !self.search.manager.includes(vertices, won[place]) {
                 return Some(Flaw::NoVertex);
             }
-            let settled = self.settled(place, won[place]);
+            let settled = self.decided_states(place, won[place]);
             let own = self.places[place].owner == player;
             if !own && !settled.is_empty() {
                 return Some(Flaw::Decided);
             }
             open[place] = self.search.manager.minus(won[place], settled);
             if own {
-                if let Some(flaw) = self.chosen(won, open[place], &by_place[place], &mut left) {
+                if let Some(flaw) =
+                    self.check_choices(won, open[place], &by_place[place], &mut left)
+                {
                     return Some(flaw);
                 }
                 continue;
@@ -96,7 +98,7 @@ impl Arena<'_, '_> {
     }
 
     /// Checks that the choices of a place are moves within the region and cover its open vertices.
-    fn chosen(
+    fn check_choices(
         &mut self,
         won: &Family,
         open: Ldd,
@@ -109,7 +111,7 @@ impl Arena<'_, '_> {
             let from = self.search.manager.intersect(choice.from, open);
             let image = self.image(arrow.by, from);
             let to = self.search.manager.intersect(image, choice.to);
-            let movers = self.before(arrow.by, to, from);
+            let movers = self.predecessors(arrow.by, to, from);
             if movers != from || !self.search.manager.includes(won[arrow.to], to) {
                 return Some(Flaw::BadChoice);
             }
@@ -137,7 +139,7 @@ impl Arena<'_, '_> {
         };
         let left: Vec<PermittedMove> = left.iter().filter(|l| inside(self, l)).copied().collect();
         let is_goal: Vec<bool> = self.places.iter().map(|p| p.priority == priority).collect();
-        while !self.search.halted() {
+        while !self.search.is_halted() {
             self.trim(&mut rest, &left);
             let goals: Family = rest
                 .iter()
@@ -157,14 +159,14 @@ impl Arena<'_, '_> {
     }
 
     /// Returns the members of `within` with a permitted move into a set.
-    fn left_before(&mut self, l: PermittedMove, goal: Ldd, within: Ldd) -> Ldd {
+    fn permitted_predecessors(&mut self, l: PermittedMove, goal: Ldd, within: Ldd) -> Ldd {
         let by = self.moves[l.by].by;
         match l.only {
-            None => self.before(by, goal, within),
+            None => self.predecessors(by, goal, within),
             Some((from, to)) => {
                 let goal = self.search.manager.intersect(goal, to);
                 let within = self.search.manager.intersect(within, from);
-                self.before(by, goal, within)
+                self.predecessors(by, goal, within)
             }
         }
     }
@@ -182,7 +184,7 @@ impl Arena<'_, '_> {
         let mut gone = self.nothing();
         let mut queue: BTreeSet<usize> = (0..count).collect();
         while let Some(place) = queue.pop_first() {
-            if self.search.halted() {
+            if self.search.is_halted() {
                 return;
             }
             let mut dead = self.search.manager.intersect(frontier[place], rest[place]);
@@ -191,7 +193,7 @@ impl Arena<'_, '_> {
                 if dead.is_empty() {
                     break;
                 }
-                let alive = self.left_before(*l, rest[self.moves[l.by].to], dead);
+                let alive = self.permitted_predecessors(*l, rest[self.moves[l.by].to], dead);
                 dead = self.search.manager.minus(dead, alive);
                 self.tidy(&[rest, &frontier, &gone], &[dead]);
             }
@@ -200,7 +202,7 @@ impl Arena<'_, '_> {
                 gone[place] = dead;
                 for l in &into[place] {
                     let from = self.moves[l.by].from;
-                    let near = self.left_before(*l, dead, rest[from]);
+                    let near = self.permitted_predecessors(*l, dead, rest[from]);
                     if !near.is_empty() {
                         frontier[from] = self.search.manager.union(frontier[from], near);
                         queue.insert(from);
@@ -217,7 +219,7 @@ impl Arena<'_, '_> {
         let mut fresh = goals;
         let base = self.hold(within);
         while let Some(place) = (0..fresh.len()).find(|&p| !fresh[p].is_empty()) {
-            if self.search.halted() {
+            if self.search.is_halted() {
                 break;
             }
             let goal = std::mem::take(&mut fresh[place]);
@@ -225,7 +227,7 @@ impl Arena<'_, '_> {
                 left.iter().filter(|l| self.moves[l.by].to == place).copied().collect::<Vec<_>>()
             {
                 let from = self.moves[l.by].from;
-                let before = self.left_before(l, goal, within[from]);
+                let before = self.permitted_predecessors(l, goal, within[from]);
                 let new = self.search.manager.minus(before, found[from]);
                 found[from] = self.search.manager.union(found[from], new);
                 fresh[from] = self.search.manager.union(fresh[from], new);

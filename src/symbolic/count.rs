@@ -27,7 +27,7 @@ impl ReachSearch<'_> {
         let mut rest = states;
         for i in 0..self.relations.len() {
             for j in 0..self.relations[i].members.len() {
-                let enabled = self.enabled((i, j), rest);
+                let enabled = self.enabled_states((i, j), rest);
                 rest = self.manager.minus(rest, enabled);
                 self.tidy(&[states, rest]);
             }
@@ -36,7 +36,7 @@ impl ReachSearch<'_> {
     }
 
     /// Returns the states in which a group is enabled.
-    fn enabled(&mut self, (i, j): MemberIndex, states: Ldd) -> Ldd {
+    fn enabled_states(&mut self, (i, j): MemberIndex, states: Ldd) -> Ldd {
         let member = &self.relations[i].members[j];
         let plan = member.matches;
         let mut enabled = Ldd::EMPTY;
@@ -129,8 +129,8 @@ impl ReachSearch<'_> {
         if exclude || apart(m, n) || apart(n, m) {
             return false;
         }
-        let both = self.enabled(a, states);
-        let both = self.enabled(b, both);
+        let both = self.enabled_states(a, states);
+        let both = self.enabled_states(b, both);
         !both.is_empty()
     }
 
@@ -139,7 +139,7 @@ impl ReachSearch<'_> {
         // Only states in which two of the groups are enabled matter.
         let (mut once, mut twice) = (Ldd::EMPTY, Ldd::EMPTY);
         for &place in class {
-            let enabled = self.enabled(place, states);
+            let enabled = self.enabled_states(place, states);
             let again = self.manager.intersect(once, enabled);
             twice = self.manager.union(twice, again);
             once = self.manager.union(once, enabled);
@@ -174,11 +174,15 @@ impl ReachSearch<'_> {
             }
             actions.push(LevelAction::Write);
             let (mut rows, mut count) = (Vec::new(), 0);
-            relation.members[j].labelled(&self.manager, &mut self.evaluator, |label, row| {
-                rows.extend_from_slice(row);
-                rows.push(label.number());
-                count += 1;
-            })?;
+            relation.members[j].for_each_labelled(
+                &self.manager,
+                &mut self.evaluator,
+                |label, row| {
+                    rows.extend_from_slice(row);
+                    rows.push(label.number());
+                    count += 1;
+                },
+            )?;
             let plan = self.manager.plan_of(&actions);
             let width = rows.len().checked_div(count).unwrap_or(0);
             let steps = self.manager.from_vectors(&rows, width, count);

@@ -48,7 +48,7 @@ impl ObservedSearch<'_, '_> {
         }
         self.search.pinned.extend(&rows);
         let rest = self.endless(&hostile, &rows)?;
-        if self.search.halted() || rest.is_empty() {
+        if self.search.is_halted() || rest.is_empty() {
             return Ok(None);
         }
         self.lasso(&rest, start).map(Some)
@@ -164,7 +164,7 @@ impl ObservedSearch<'_, '_> {
                 }
             }
             next.retain(|_, set| !set.is_empty());
-            if self.search.halted() || next == rest {
+            if self.search.is_halted() || next == rest {
                 self.search.pinned.extend(rest.values());
                 return Ok(rest);
             }
@@ -183,7 +183,7 @@ impl ObservedSearch<'_, '_> {
         let mut met: AHashMap<PlacedState, usize> = AHashMap::new();
         let mut walk = Vec::new();
         let mut at: PlacedState = (place, vector);
-        while walk.len() < LONGEST && !self.search.halted() {
+        while walk.len() < LONGEST && !self.search.is_halted() {
             if let Some(&first) = met.get(&at) {
                 // The walk went backwards, so reverse it.
                 let cycle: Vec<_> = walk.drain(first..).rev().collect();

@@ -78,7 +78,7 @@ pub fn play(
             winner: None,
             play: None,
         };
-        if search.halted() {
+        if search.is_halted() {
             return Ok(played(search.outcome(states)?));
         }
         search.learn_rest(states);
@@ -90,21 +90,21 @@ pub fn play(
         arena.explore(start)?;
         let mut winner = None;
         let (mut choices, mut shown) = (0, None);
-        if !arena.search.halted() {
+        if !arena.search.is_halted() {
             let solved = arena.solve(all);
-            winner = arena.winner(&solved, all).filter(|_| !arena.search.halted());
+            winner = arena.winner(&solved, all).filter(|_| !arena.search.is_halted());
             if let Some(player) = winner {
                 let region = solved.of(player).clone();
                 let flaw = arena.flaw(player, &region);
                 choices = region.choices.len();
-                if arena.search.halted() {
+                if arena.search.is_halted() {
                     winner = None;
                 } else if let Some(flaw) = flaw {
                     return Err(Diagnostic::internal(format!(
                         "the solution of the game does not verify: {flaw:?}"
                     )));
                 } else {
-                    shown = arena.shown(&solved, player, all, largest)?;
+                    shown = arena.winning_part(&solved, player, all, largest)?;
                 }
             }
         }
@@ -121,7 +121,7 @@ pub fn play(
 impl Arena<'_, '_> {
     /// Returns the part of the game that the winner's strategy reaches; `None` if it has too many
     /// vertices, or at a limit.
-    fn shown(
+    fn winning_part(
         &mut self,
         solved: &SolvedRegions,
         player: Player,
@@ -156,7 +156,7 @@ impl Arena<'_, '_> {
             walk.vertex(place, &initial);
         }
         while let Some((number, place, vector)) = walk.queue.pop_front() {
-            if walk.known.len() > largest || self.search.halted() {
+            if walk.known.len() > largest || self.search.is_halted() {
                 return Ok(None);
             }
             self.follow(&mut walk, &by_place[place], (number, place, &vector), player)?;
@@ -186,7 +186,8 @@ impl Arena<'_, '_> {
         let steps = self.steps_from(vector)?;
         for (label, target) in &steps {
             let class = self.rules.class(*label)?;
-            if self.rules.step(q, class)?.is_none() || self.rules.here_if(q, class)?.is_none() {
+            if self.rules.step(q, class)?.is_none() || self.rules.moves_here_if(q, class)?.is_none()
+            {
                 walk.play.deciding.push((number, *label, self.search.to_slots(target)));
                 return Ok(());
             }

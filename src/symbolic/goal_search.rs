@@ -52,7 +52,7 @@ pub fn find(
             let states = search.run(options.strategy)?;
             search.stops_at_goal = false;
             let reached = search.evaluator.found
-                || !search.halted() && !search.goals(goal, states)?.is_empty();
+                || !search.is_halted() && !search.goals(goal, states)?.is_empty();
             if !reached {
                 return Ok((search.outcome(states)?, None));
             }
@@ -109,7 +109,7 @@ impl<'m> ReachSearch<'m> {
             return Err(error);
         }
         let goals = goals?;
-        if self.halted() || goals.is_empty() {
+        if self.is_halted() || goals.is_empty() {
             return Ok((self.outcome(states)?, None));
         }
         let broken = || {
@@ -134,7 +134,7 @@ impl<'m> ReachSearch<'m> {
                     break;
                 }
             }
-            if self.halted() {
+            if self.is_halted() {
                 return Ok((self.outcome(states)?, None));
             }
             let from = self.manager.pick(before).ok_or_else(broken)?;

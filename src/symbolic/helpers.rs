@@ -94,7 +94,7 @@ fn help(
             match task {
                 HelperTask::Closure { context, set, board } => {
                     if let Some(board) = board {
-                        let (relations, known) = board.all();
+                        let (relations, known) = board.relations();
                         (search.relations, search.board) =
                             (relations, Some((board.clone(), known)));
                     }

@@ -44,7 +44,7 @@ impl Classes {
             let mut rows: BTreeMap<LabelId, (Vec<u32>, usize)> = BTreeMap::new();
             let ReachSearch { relations, manager, evaluator, .. } = search;
             for member in &relations[i].members {
-                member.labelled(manager, evaluator, |label, row| {
+                member.for_each_labelled(manager, evaluator, |label, row| {
                     let all = rows.entry(label).or_default();
                     all.0.extend_from_slice(row);
                     all.1 += 1;

@@ -49,7 +49,7 @@ impl Board {
         Self { notes: relations.iter().map(note).collect(), calls: AtomicU64::new(0) }
     }
     /// Returns all relations with their versions.
-    pub fn all(&self) -> (Vec<Relation>, Vec<u64>) {
+    pub fn relations(&self) -> (Vec<Relation>, Vec<u64>) {
         let note = |note: &BoardEntry| {
             let relation = note.lock();
             (relation.clone(), note.version.load(Ordering::Relaxed))
@@ -76,7 +76,7 @@ impl Board {
             // Without the lock: operations may wait until helpers release the tables, and these may
             // wait for the lock.
             self.read(i, known, mine, manager);
-            if manager.halted().is_some() {
+            if manager.halt_reason().is_some() {
                 return;
             }
             let mut note = self.notes[i].lock();

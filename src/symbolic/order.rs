@@ -78,12 +78,12 @@ pub fn candidate_orders(model: &dyn Model) -> Vec<Vec<Slot>> {
         improve(&mut inside, &edges, Some(&blocks));
         let mut free = inside.clone();
         improve(&mut free, &edges, None);
-        orders.extend([plain.clone(), inside.clone(), reversed(&plain), reversed(&inside), free]);
+        orders.extend([plain.clone(), inside.clone(), reverse(&plain), reverse(&inside), free]);
     }
     for start in [given.clone(), cuthill_mckee(slots, &edges)] {
         let mut forced = force(&start, &edges);
         improve(&mut forced, &edges, None);
-        orders.extend([reversed(&forced), forced]);
+        orders.extend([reverse(&forced), forced]);
     }
     orders.push(given);
     let mut seen = BTreeSet::new();
@@ -91,7 +91,7 @@ pub fn candidate_orders(model: &dyn Model) -> Vec<Vec<Slot>> {
     orders.into_iter().map(|o| o.into_iter().map(|s| s as Slot).collect()).collect()
 }
 
-fn reversed(order: &[usize]) -> Vec<usize> {
+fn reverse(order: &[usize]) -> Vec<usize> {
     order.iter().rev().copied().collect()
 }
 

@@ -73,7 +73,7 @@ pub(super) fn better_order(
         match now {
             Some((cost, i)) => {
                 best = Some((i, bound));
-                if cost >= MIN_NODES || !search.left_out() {
+                if cost >= MIN_NODES || !search.has_omissions() {
                     break;
                 }
                 bound = bound.saturating_mul(3) / 2;
@@ -92,18 +92,18 @@ pub(super) fn better_order(
 }
 
 impl OrderSearch<'_> {
-    fn lost(&self) -> Diagnostic {
+    fn lost_evaluator(&self) -> Diagnostic {
         Diagnostic::new(mu_base::Stage::Internal, "the search lost its evaluator")
     }
     /// True if the last trial omitted steps.
-    fn left_out(&self) -> bool {
+    fn has_omissions(&self) -> bool {
         self.evaluator.as_ref().is_some_and(|t| t.left_out)
     }
 
     /// Returns the number of nodes of a search in the version of a bound; `None` if more than
     /// `limit`.
     fn trial(&mut self, order: &[Slot], bound: u32, limit: u64) -> Result<Option<u64>, Diagnostic> {
-        let Some(mut evaluator) = self.evaluator.take() else { return Err(self.lost()) };
+        let Some(mut evaluator) = self.evaluator.take() else { return Err(self.lost_evaluator()) };
         evaluator.bound = Some(bound);
         evaluator.left_out = false;
         let mut options = self.options.clone();
@@ -111,10 +111,10 @@ impl OrderSearch<'_> {
         let mut search =
             ReachSearch::with_order(self.model, options, self.budget, order.to_vec(), evaluator)?;
         let result = search.run_once(Strategy::Saturation);
-        let made = search.manager.made();
-        let complete = !search.halted();
+        let made = search.manager.created_nodes();
+        let complete = !search.is_halted();
         self.spent += made + 100;
-        if search.manager.halted().is_some_and(|why| why != Halt::Effort) {
+        if search.manager.halt_reason().is_some_and(|why| why != Halt::Effort) {
             self.spent = self.effort; // a limit of the whole run
         }
         self.evaluator = Some(search.evaluator);

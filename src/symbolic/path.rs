@@ -64,7 +64,7 @@ impl PathTarget<'_> {
 type Wanted<'w> =
     dyn FnMut(&mut ObservedSearch, &[u32], Option<&[u32]>) -> Result<bool, Diagnostic> + 'w;
 
-fn broken() -> Diagnostic {
+fn broken_layers() -> Diagnostic {
     Diagnostic::new(Stage::Internal, "a state of a layer has no neighbour in the layer before")
 }
 
@@ -109,15 +109,15 @@ impl ObservedSearch<'_, '_> {
             self.search.pinned.extend(end.front().values());
         }
         loop {
-            if self.search.halted() {
+            if self.search.is_halted() {
                 return Ok(None);
             }
             if let Some((place, vector)) = self.meeting(&ends) {
                 let [front, back] = ends;
-                return self.through(front, back, target, (place, vector)).map(Some);
+                return self.path_through(front, back, target, (place, vector)).map(Some);
             }
             if ends.iter().any(|end| end.front().is_empty()) {
-                return Err(broken());
+                return Err(broken_layers());
             }
             let [forward, backward] =
                 [0, 1].map(|i| self.search.manager.nodes_of(ends[i].front().values().copied()));
@@ -269,11 +269,11 @@ impl ObservedSearch<'_, '_> {
                 })?
             }
         };
-        step.map(Some).ok_or_else(broken)
+        step.map(Some).ok_or_else(broken_layers)
     }
 
     /// Returns the steps through both ends' layers via a common pair.
-    fn through(
+    fn path_through(
         &mut self,
         mut front: Layers,
         mut back: Layers,
@@ -284,7 +284,8 @@ impl ObservedSearch<'_, '_> {
         let (mut at, mut state) = (place, vector.clone());
         front.layers.pop();
         while let Some(layer) = front.layers.pop() {
-            let (from, before, step) = self.step_before(&layer, at, &state)?.ok_or_else(broken)?;
+            let (from, before, step) =
+                self.step_before(&layer, at, &state)?.ok_or_else(broken_layers)?;
             steps.push(step);
             (at, state) = (from, before);
         }
@@ -305,9 +306,9 @@ impl ObservedSearch<'_, '_> {
                     .copied();
                 Ok(next.is_some())
             })?;
-            let (label, after) = step.ok_or_else(broken)?;
+            let (label, after) = step.ok_or_else(broken_layers)?;
             state = self.search.to_levels(&after);
-            at = next.ok_or_else(broken)?;
+            at = next.ok_or_else(broken_layers)?;
             steps.push((label, after));
         }
         steps.extend(self.last_step(target, &state)?);
@@ -337,7 +338,7 @@ impl ObservedSearch<'_, '_> {
                     let step = self.step_of(from, &before, &mut |_, to, answer| {
                         Ok(to == vector && answer.is_some_and(|a| a.contains(&q)))
                     })?;
-                    return Ok(Some((from, before, step.ok_or_else(broken)?)));
+                    return Ok(Some((from, before, step.ok_or_else(broken_layers)?)));
                 }
             }
         }

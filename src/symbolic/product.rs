@@ -159,7 +159,7 @@ pub fn watch(
             decided: false,
             run: None,
         };
-        if search.halted() {
+        if search.is_halted() {
             return Ok(nothing(search.outcome(states)?));
         }
         search.learn_rest(states);
@@ -172,7 +172,7 @@ pub fn watch(
         let pairs =
             (0..watch.places.len()).map(|i| watch.search.manager.count(watch.states(i))).sum();
         let obligations = watch.places.len();
-        let complete = !watch.search.halted();
+        let complete = !watch.search.is_halted();
         let (decided, run) = match decided {
             _ if !complete => (false, None),
             Some(end) => (true, watch.path(end, start)?),
@@ -228,7 +228,7 @@ impl<'a, 'm> ObservedSearch<'a, 'm> {
         }
         while let Some(i) = self.queue.pop_first() {
             let decision = self.visit(i)?;
-            if decision.is_some() || self.search.halted() {
+            if decision.is_some() || self.search.is_halted() {
                 return Ok(decision);
             }
         }
@@ -260,7 +260,7 @@ impl<'a, 'm> ObservedSearch<'a, 'm> {
                 return Ok(Some(Decision::Test(Some(i), edge.to)));
             }
             self.search.tidy(&[]);
-            if self.search.halted() {
+            if self.search.is_halted() {
                 return Ok(None);
             }
         }

@@ -286,7 +286,7 @@ impl<'m> ReachSearch<'m> {
         self.manager.set_max_made(Some(MAX_NODES_BEFORE_REORDERING));
         let states = self.run_once(strategy)?;
         self.manager.set_max_made(None);
-        if self.manager.halted() != Some(Halt::Effort) {
+        if self.manager.halt_reason() != Some(Halt::Effort) {
             return Ok(states);
         }
         match better_order(self.model, &self.options, self.budget, &self.order, EFFORT)? {
@@ -348,8 +348,8 @@ impl<'m> ReachSearch<'m> {
 
     /// True if the search must end now.
     #[inline]
-    pub fn halted(&self) -> bool {
-        self.manager.halted().is_some()
+    pub fn is_halted(&self) -> bool {
+        self.manager.halt_reason().is_some()
     }
     /// Resumes a search that ended at its goal.
     pub fn resume(&mut self) {
@@ -457,7 +457,7 @@ impl<'m> ReachSearch<'m> {
             self.withdraw();
             let fresh = self.manager.minus(next, states);
             let all = self.manager.union(states, fresh);
-            if self.halted() {
+            if self.is_halted() {
                 return states;
             }
             (states, frontier) = (all, fresh);
@@ -495,7 +495,7 @@ impl<'m> ReachSearch<'m> {
             }
             frontier = self.manager.minus(all, states);
             let all = self.manager.union(states, frontier);
-            if self.halted() {
+            if self.is_halted() {
                 return states;
             }
             states = all;
@@ -525,7 +525,7 @@ impl<'m> ReachSearch<'m> {
     pub fn outcome(mut self, states: Ldd) -> Result<ReachOutcome, Diagnostic> {
         let (mut transitions, mut deadlocks) = (None, None);
         let count = self.manager.count(states);
-        if !self.halted()
+        if !self.is_halted()
             && !self.reached_goal
             && (self.options.transitions || self.options.deadlocks)
         {
@@ -537,14 +537,14 @@ impl<'m> ReachSearch<'m> {
             if self.options.transitions {
                 transitions = Some(self.transitions(states)?);
             }
-            if self.halted() {
+            if self.is_halted() {
                 (transitions, deadlocks) = (None, None);
             }
         }
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
-        let stop = match self.manager.halted() {
+        let stop = match self.manager.halt_reason() {
             None => Stop::Complete,
             Some(Halt::Memory | Halt::Effort) => Stop::Memory,
             Some(Halt::Watch) => self

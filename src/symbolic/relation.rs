@@ -155,15 +155,17 @@ pub(super) fn relations(
             let image: Vec<LevelAction> = (0..level.len()).map(action).collect();
             let mut possible = Some(1u64);
             let project: Vec<LevelAction> = (0..level.len())
-                .map(|l| match (reads.binary_search(&l), required_at(model, &groups, level, l)) {
-                    (Err(_), _) => LevelAction::Drop,
-                    (Ok(_), None) => {
-                        possible = None;
-                        LevelAction::Keep
-                    }
-                    (Ok(_), Some(values)) => {
-                        possible = possible.and_then(|p| p.checked_mul(values.len() as u64));
-                        manager.among(&values)
+                .map(|l| {
+                    match (reads.binary_search(&l), required_values(model, &groups, level, l)) {
+                        (Err(_), _) => LevelAction::Drop,
+                        (Ok(_), None) => {
+                            possible = None;
+                            LevelAction::Keep
+                        }
+                        (Ok(_), Some(values)) => {
+                            possible = possible.and_then(|p| p.checked_mul(values.len() as u64));
+                            manager.restriction(&values)
+                        }
                     }
                 })
                 .collect();
@@ -208,7 +210,7 @@ pub(super) fn relations(
 
 /// Returns the values at a level with which one of the groups may have steps; `None` if any value
 /// may.
-fn required_at(
+fn required_values(
     model: &dyn Model,
     groups: &[usize],
     level: &[usize],
@@ -378,7 +380,7 @@ impl Relation {
         }
         let short = manager.project(set, self.project[usize::from(from_top)]);
         let new = manager.minus(short, self.seen);
-        if new.is_empty() || manager.halted().is_some() {
+        if new.is_empty() || manager.halt_reason().is_some() {
             return Ok(false);
         }
         let (mut rows, mut count) = (Vec::new(), 0);
@@ -403,10 +405,10 @@ impl Relation {
             .members
             .iter()
             .zip(&lessons)
-            .map(|(m, l)| m.sets.united(manager, &l.sets))
+            .map(|(m, l)| m.sets.union(manager, &l.sets))
             .collect();
         // Results of operations after a halt are meaningless, and the search may be resumed.
-        if manager.halted().is_some() {
+        if manager.halt_reason().is_some() {
             return Ok(false);
         }
         (self.relation, self.seen, self.complete) = (relation, seen, complete);
@@ -431,9 +433,9 @@ impl Relation {
             .members
             .iter()
             .zip(&other.members)
-            .map(|(m, o)| m.sets.united(manager, &o.sets))
+            .map(|(m, o)| m.sets.union(manager, &o.sets))
             .collect();
-        if manager.halted().is_some() {
+        if manager.halt_reason().is_some() {
             return false;
         }
         (self.relation, self.seen, self.complete) =
@@ -453,7 +455,7 @@ impl Relation {
 
 impl LearnedVectors {
     /// Returns the union. Meaningless if the manager halts.
-    fn united(&self, manager: &mut Manager, other: &LearnedVectors) -> LearnedVectors {
+    fn union(&self, manager: &mut Manager, other: &LearnedVectors) -> LearnedVectors {
         let mut enabled = self.enabled.clone();
         for (&steps, &set) in &other.enabled {
             let all = enabled.entry(steps).or_default();
@@ -543,7 +545,7 @@ impl Member {
 
     /// Passes all learned steps to `each`: label and vector of the relation. Evaluates the model
     /// again, which is cheaper than storing labels in every search.
-    pub fn labelled(
+    pub fn for_each_labelled(
         &self,
         manager: &Manager,
         evaluator: &mut GroupEvaluator,

@@ -134,7 +134,7 @@ impl ReachSearch<'_> {
         self.catch_up();
         // Helpers support neither goal labels nor bounds of values.
         let alike = self.evaluator.wanted.is_none() && self.evaluator.bound.is_none();
-        if self.team.is_some() && !self.halted() && (!context.learning || alike) {
+        if self.team.is_some() && !self.is_halted() && (!context.learning || alike) {
             let board = context.learning.then(|| Arc::new(Board::new(&self.relations)));
             self.board = board.clone().map(|board| (board, vec![0; self.relations.len()]));
             self.post(HelperTask::Closure { context: context.clone(), set, board });
@@ -155,7 +155,7 @@ impl ReachSearch<'_> {
             board.read(i, known, &mut self.relations[i], &mut self.manager);
         }
         self.evaluator.calls += board.take_calls();
-        if self.halted() {
+        if self.is_halted() {
             self.board = Some((board, known));
         }
     }
@@ -165,7 +165,7 @@ impl ReachSearch<'_> {
         let all: Vec<(usize, Option<Ldd>)> = (0..self.relations.len()).map(|i| (i, None)).collect();
         let context = Arc::new(self.context(&all, true));
         let closure = self.saturate_in(&context, initial);
-        if self.halted() { initial } else { closure }
+        if self.is_halted() { initial } else { closure }
     }
 
     pub(super) fn saturate(&mut self, context: &Context, set: Ldd, level: usize) -> Ldd {
@@ -173,10 +173,10 @@ impl ReachSearch<'_> {
             return set;
         }
         let code = CLOSURE | context.levels[level].0;
-        if let Some(r) = self.manager.cached(code, set, Ldd::EMPTY) {
+        if let Some(r) = self.manager.cached_result(code, set, Ldd::EMPTY) {
             return r;
         }
-        if self.halted() {
+        if self.is_halted() {
             return Ldd::EMPTY;
         }
         let mut done = if self.manager.helps() {
@@ -214,10 +214,10 @@ impl ReachSearch<'_> {
             return set;
         }
         let code = FIRE | number;
-        if let Some(r) = self.manager.cached(code, set, Ldd::EMPTY) {
+        if let Some(r) = self.manager.cached_result(code, set, Ldd::EMPTY) {
             return r;
         }
-        if self.halted() {
+        if self.is_halted() {
             return Ldd::EMPTY;
         }
         // The set, its closure so far, the new part, and for each relation the set to which it was
@@ -227,7 +227,7 @@ impl ReachSearch<'_> {
         self.manager.stack.extend(here.iter().map(|_| (0, Ldd::EMPTY)));
         let mut closure = set;
         let (mut next, mut quiet) = (0, 0);
-        while quiet < here.len() && !self.halted() {
+        while quiet < here.len() && !self.is_halted() {
             self.tidy(&[]);
             let (firing, last) = (&here[next], base + 3 + next);
             next = (next + 1) % here.len();
@@ -289,10 +289,10 @@ impl ReachSearch<'_> {
         }
         let Some((&(action, number), next)) = steps.split_first() else { return set };
         let code = number | if top { IMAGE_TOP } else { IMAGE };
-        if let Some(r) = self.manager.cached(code, set, relation) {
+        if let Some(r) = self.manager.cached_result(code, set, relation) {
             return r;
         }
-        if self.halted() {
+        if self.is_halted() {
             return Ldd::EMPTY;
         }
         let mut done = if self.manager.helps() {

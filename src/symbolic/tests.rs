@@ -253,7 +253,7 @@ fn a_search_that_is_resumed_misses_nothing() {
                 search.set_helpers(team);
                 search.manager.set_max_made(Some(effort));
                 search.run_once(Strategy::Saturation).unwrap();
-                halted += usize::from(search.halted());
+                halted += usize::from(search.is_halted());
                 search.manager.set_max_made(None);
                 search.manager.resume();
                 let set = search.run_once(Strategy::Saturation).unwrap();

@@ -45,7 +45,7 @@ pub(super) struct SolvedRegions {
 const BOTH: [Player; 2] = [Player::Even, Player::Odd];
 
 impl SolvedRegions {
-    fn unsolved(arena: &Arena) -> Self {
+    fn empty(arena: &Arena) -> Self {
         let region = Region { won: arena.nothing(), choices: Vec::new() };
         Self { regions: [region.clone(), region] }
     }
@@ -80,7 +80,7 @@ impl Arena<'_, '_> {
 
     /// Solves the game until its start is decided. Meaningless after a halt.
     pub fn solve(&mut self, all: bool) -> SolvedRegions {
-        let mut solved = SolvedRegions::unsolved(self);
+        let mut solved = SolvedRegions::empty(self);
         let base = self.hold(&[]);
         let at_once = BOTH.map(|player| {
             let won = self.won_at_once(player);
@@ -97,7 +97,7 @@ impl Arena<'_, '_> {
         }
         self.release(base);
         for component in self.components() {
-            if self.search.halted() || self.winner(&solved, all).is_some() {
+            if self.search.is_halted() || self.winner(&solved, all).is_some() {
                 break;
             }
             let mut game = self.nothing();
@@ -139,7 +139,7 @@ impl Arena<'_, '_> {
         let mut won = self.nothing();
         for place in 0..self.places.len() {
             let vertices = self.vertices[place];
-            let settled = self.settled(place, vertices);
+            let settled = self.decided_states(place, vertices);
             if self.places[place].owner == player {
                 won[place] = settled;
                 continue;
@@ -158,7 +158,7 @@ impl Arena<'_, '_> {
     /// Adds vertices to a player's region, with their attractor, excluding `spared`.
     fn settle(&mut self, solved: &mut SolvedRegions, player: Player, new: Family, spared: &Family) {
         let theirs = self.with(&solved.of(player.opponent()).won, spared);
-        let game = self.without(&self.vertices.clone(), &theirs);
+        let game = self.difference(&self.vertices.clone(), &theirs);
         let base = self.hold(&[&game[..], spared].concat());
         let base_of_theirs = self.hold(&solved.of(player.opponent()).won);
         let before = solved.of(player).won.clone();
@@ -189,13 +189,13 @@ impl Arena<'_, '_> {
             let goal = std::mem::take(&mut fresh[goal_place]);
             let base = self.hold(&[goal]);
             for (place, group) in self.into[goal_place].clone() {
-                if self.search.halted() {
+                if self.search.is_halted() {
                     break;
                 }
                 let mut rest = self.search.manager.minus(game[place], won[place]);
                 let mut found = Ldd::EMPTY;
                 for by in group {
-                    let some = self.before(self.moves[by].by, goal, rest);
+                    let some = self.predecessors(self.moves[by].by, goal, rest);
                     if some.is_empty() {
                         continue;
                     }
@@ -208,7 +208,7 @@ impl Arena<'_, '_> {
                     self.tidy(&[game, &won, &fresh], &[goal, rest, found]);
                 }
                 if self.places[place].owner != player {
-                    found = self.forced(place, found, (game, spared), &won, &fresh);
+                    found = self.forced_vertices(place, found, (game, spared), &won, &fresh);
                 }
                 if !found.is_empty() {
                     won[place] = self.search.manager.union(won[place], found);
@@ -224,7 +224,7 @@ impl Arena<'_, '_> {
 
     /// Returns the vertices of the opponent in `set` with no move except into `won`, in a game with
     /// `spared`.
-    fn forced(
+    fn forced_vertices(
         &mut self,
         place: usize,
         mut set: Ldd,
@@ -239,7 +239,7 @@ impl Arena<'_, '_> {
             let to = self.moves[m].to;
             let away = self.search.manager.minus(game[to], won[to]);
             for goal in [away, spared[to]] {
-                let free = self.before(self.moves[m].by, goal, set);
+                let free = self.predecessors(self.moves[m].by, goal, set);
                 set = self.search.manager.minus(set, free);
             }
             self.tidy(&[game, won, fresh], &[set]);
@@ -249,8 +249,8 @@ impl Arena<'_, '_> {
 
     /// Solves a game.
     fn recurse(&mut self, mut game: Family) -> SolvedRegions {
-        let mut solved = SolvedRegions::unsolved(self);
-        while !self.search.halted() {
+        let mut solved = SolvedRegions::empty(self);
+        while !self.search.is_halted() {
             let inhabited = (0..game.len()).filter(|&p| !game[p].is_empty());
             let Some(top) = inhabited.map(|p| self.places[p].priority).max() else { break };
             let player = Player::of_priority(top);
@@ -261,7 +261,7 @@ impl Arena<'_, '_> {
                 .collect::<Family>();
             let nothing = self.nothing();
             let (near, choices) = self.attract(player, &game, &nothing, &nothing, highest.clone());
-            let rest = self.without(&game, &near);
+            let rest = self.difference(&game, &near);
             let mut below = self.recurse(rest);
             let other = player.opponent();
             let theirs = std::mem::take(&mut below.regions[other as usize]);
@@ -279,7 +279,7 @@ impl Arena<'_, '_> {
             }
             let (lost, choices) = self.attract(other, &game, &nothing, &nothing, theirs.won);
             self.release(base);
-            game = self.without(&game, &lost);
+            game = self.difference(&game, &lost);
             let all = self.with(&solved.of(other).won, &lost);
             let region = &mut solved.regions[other as usize];
             region.won = all;
@@ -298,7 +298,7 @@ impl Arena<'_, '_> {
             let mut rest = vertices[place];
             for by in self.places[place].out.clone() {
                 let to = game[self.moves[by].to];
-                let from = self.before(self.moves[by].by, to, rest);
+                let from = self.predecessors(self.moves[by].by, to, rest);
                 if !from.is_empty() {
                     rest = self.search.manager.minus(rest, from);
                     self.search.pinned.extend([from, to]);

@@ -25,7 +25,7 @@ pub use decide::{
 };
 pub use model::TraceModel;
 pub use readers::{ReadOptions, Sink, TraceReader, readers};
-pub use stream::{Recount, Settled, Stream, Streamed};
+pub use stream::{FinalAnswer, Recount, Stream, StreamAnswer};
 pub use trace::{
     Annotations, Fence, Initial, OpenFact, Operation, OperationKind, Trace, TraceBuilder,
 };

@@ -104,7 +104,7 @@ fn fence(language: TestLanguage, fence: Fence) -> Vec<String> {
 }
 
 /// Returns the suffix of annotations, as `acquire`, `release`, or `both`.
-fn annotated(mark: Annotations, words: [&'static str; 3]) -> &'static str {
+fn annotation_suffix(mark: Annotations, words: [&'static str; 3]) -> &'static str {
     match (mark.acquires(), mark.has(Annotations::RELEASE)) {
         (true, true) => words[2],
         (true, false) => words[0],
@@ -127,7 +127,7 @@ fn pair(
         TestLanguage::X86 => None,
         TestLanguage::RiscV => {
             let words = [".aq", ".rl", ".aqrl"];
-            let (load, store) = (annotated(load, words), annotated(store, words));
+            let (load, store) = (annotation_suffix(load, words), annotation_suffix(store, words));
             let lines = vec![
                 format!("ori x12,x0,{stored}"),
                 format!("lr.w{load} x{},(x{base})", 5 + i),
@@ -173,7 +173,7 @@ fn access(
         TestLanguage::RiscV => {
             let r = format!("x{}", 5 + i);
             let put = format!("ori x12,x0,{stored}");
-            let suffix = annotated(mark, [".aq", ".rl", ".aqrl"]);
+            let suffix = annotation_suffix(mark, [".aq", ".rl", ".aqrl"]);
             let lines = match o.kind {
                 // A released load has no other instruction.
                 OperationKind::Load if o.mark.is_pair() || releases => {
@@ -187,7 +187,7 @@ fn access(
         }
         TestLanguage::AArch64 => {
             let (r, put) = (format!("W{i}"), format!("MOV W12,#{stored}"));
-            let suffix = annotated(mark, ["A", "L", "AL"]);
+            let suffix = annotation_suffix(mark, ["A", "L", "AL"]);
             let load = match (acquires, mark.has(Annotations::WEAK_ACQUIRE)) {
                 (true, true) => "LDAPR",
                 (true, false) => "LDAR",

@@ -2,7 +2,7 @@
 //! operation can be left out.
 //!
 //! In: a trace and a conflict that [`decide`] found; updates of which only the store matters have
-//! to be stores already ([`Conflict::simplified`]). Out: the part as operations in ascending
+//! to be stores already ([`Conflict::simplify`]). Out: the part as operations in ascending
 //! order, and required final values. A store stays while a load of its value or a required final
 //! value stays, so that no part is forbidden only because a store is missing. Deletion one by one
 //! (Zeller, Hildebrandt: delta debugging. TSE 2002), with one decision for each operation of the
@@ -120,7 +120,7 @@ fn add_sources(trace: &Trace, part: &mut ForbiddenPart) {
         return;
     }
     let sources = (0..trace.len()).filter(|&i| {
-        trace.kind(i).stores() && missing.contains(&(trace.location(i), trace.stored(i)))
+        trace.kind(i).stores() && missing.contains(&(trace.location(i), trace.stored_value(i)))
     });
     part.operations.extend(sources.map(narrow::index));
     part.operations.sort_unstable();

@@ -59,7 +59,7 @@ pub type NamedValue = (String, u64);
 /// Answer for a streamed trace.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Streamed {
+pub enum StreamAnswer {
     /// The model allows the trace.
     Allowed,
     /// The model forbids a part of the trace, if each of the values is stored once in the whole
@@ -152,7 +152,7 @@ pub struct Stream<'m> {
     state: State,
     /// The state before the last commit.
     before: Option<State>,
-    answer: Option<Streamed>,
+    answer: Option<StreamAnswer>,
 }
 
 impl<'m> Stream<'m> {
@@ -228,7 +228,7 @@ impl<'m> Stream<'m> {
         mut self,
         builder: &TraceBuilder,
         budget: &Budget,
-    ) -> Result<Streamed, Diagnostic> {
+    ) -> Result<StreamAnswer, Diagnostic> {
         self.update(builder);
         let finals: Vec<(u32, u64, u32)> =
             builder.finals().iter().map(|f| (f.location, f.value, f.line)).collect();
@@ -240,9 +240,12 @@ impl<'m> Stream<'m> {
         }
         let skipped = &builder.skipped;
         if let Some(line) = skipped.first()
-            && !matches!(self.answer, None | Some(Streamed::Allowed | Streamed::Unknown { .. }))
+            && !matches!(
+                self.answer,
+                None | Some(StreamAnswer::Allowed | StreamAnswer::Unknown { .. })
+            )
         {
-            self.answer = Some(Streamed::Unknown {
+            self.answer = Some(StreamAnswer::Unknown {
                 stop: Stop::States,
                 reason: format!(
                     "{} lines with errors were skipped (the first is line {line}), and the rest alone is forbidden",
@@ -250,7 +253,7 @@ impl<'m> Stream<'m> {
                 ),
             });
         }
-        Ok(self.answer.unwrap_or(Streamed::Allowed))
+        Ok(self.answer.unwrap_or(StreamAnswer::Allowed))
     }
     /// Takes the new threads and locations of a builder.
     fn update(&mut self, builder: &TraceBuilder) {
@@ -263,7 +266,7 @@ impl<'m> Stream<'m> {
     }
     fn give_up(&mut self, reason: impl Into<String>) {
         if self.answer.is_none() {
-            self.answer = Some(Streamed::Unknown { stop: Stop::States, reason: reason.into() });
+            self.answer = Some(StreamAnswer::Unknown { stop: Stop::States, reason: reason.into() });
             self.forget(self.state.read);
         }
     }
@@ -292,12 +295,12 @@ impl<'m> Stream<'m> {
             };
             match decide(&trace, self.model, &self.options, budget)? {
                 Verdict::Allowed { witness: Witness::Run(steps) } => {
-                    self.state = committed(&state, &trace, &entries, &steps, is_end);
+                    self.state = state_after(&state, &trace, &entries, &steps, is_end);
                     self.before = Some(state);
                     return Ok(());
                 }
                 Verdict::Unknown { stop, reason } if budget.check(0).is_err() => {
-                    self.answer = Some(Streamed::Unknown { stop, reason });
+                    self.answer = Some(StreamAnswer::Unknown { stop, reason });
                     self.forget(read);
                     return Ok(());
                 }
@@ -305,7 +308,7 @@ impl<'m> Stream<'m> {
             }
         }
         let state = refuted.expect("at least the current state");
-        self.answer = Some(self.refuted(&state, is_end, finals, budget)?);
+        self.answer = Some(self.refute(&state, is_end, finals, budget)?);
         self.forget(read);
         Ok(())
     }
@@ -349,7 +352,7 @@ impl<'m> Stream<'m> {
         let mut places: AHashMap<u32, u32> = AHashMap::new();
         let mut place = |builder: &mut TraceBuilder, l: u32| {
             *places.entry(l).or_insert_with(|| {
-                let new = builder.named(&self.tables.locations[l as usize].name);
+                let new = builder.named_location(&self.tables.locations[l as usize].name);
                 builder.set_initial(new, 0, initial(l));
                 new
             })
@@ -410,13 +413,13 @@ impl<'m> Stream<'m> {
     }
     /// Returns the answer for operations without a run: a part that the model forbids without any
     /// commit, or unknown.
-    fn refuted(
+    fn refute(
         &self,
         state: &State,
         is_end: bool,
         finals: &[(u32, u64, u32)],
         budget: &Budget,
-    ) -> Result<Streamed, Diagnostic> {
+    ) -> Result<StreamAnswer, Diagnostic> {
         let stored: AHashSet<(u32, u64)> = (state.open.iter().map(|e| e.operation))
             .filter(|o| o.kind.stores())
             .map(|o| (o.location, o.stored))
@@ -470,21 +473,21 @@ impl<'m> Stream<'m> {
             } else {
                 values_of(&part, &conflict)
             };
-            return Ok(Streamed::ForbiddenIfUnique { part: Box::new(part), conflict, values });
+            return Ok(StreamAnswer::ForbiddenIfUnique { part: Box::new(part), conflict, values });
         }
         if let Some(e) = unsupplied {
             let (part, _) =
                 self.trace([(0, e.thread, e.operation)].into_iter(), &[], &|_| unused.clone())?;
             let name = self.tables.locations[e.operation.location as usize].name.clone();
             let value = (name, e.operation.loaded);
-            return Ok(Streamed::Unsupplied { part: Box::new(part), load: 0, value });
+            return Ok(StreamAnswer::Unsupplied { part: Box::new(part), load: 0, value });
         }
         let (first, last) = (state.open.first(), state.open.last());
         let line = |e: Option<&StreamedOperation>| e.map_or(0, |e| e.operation.line);
         if let Verdict::Unknown { stop, reason } = verdict {
-            return Ok(Streamed::Unknown { stop, reason });
+            return Ok(StreamAnswer::Unknown { stop, reason });
         }
-        Ok(Streamed::Unknown {
+        Ok(StreamAnswer::Unknown {
             stop: Stop::States,
             reason: format!(
                 "the operations of lines {} to {} explain the values alone, but not after those before them as they were decided; without `--stream` the whole trace is decided",
@@ -501,7 +504,7 @@ fn values_of(part: &Trace, conflict: &Conflict) -> Vec<NamedValue> {
     let loads = conflict.operations.iter().map(|i| *i as usize).filter(|i| {
         part.kind(*i).loads() && conflict.only_stores.binary_search(&(narrow::index(*i))).is_err()
     });
-    let loads = loads.map(|i| (name(part.location(i)), part.loaded(i)));
+    let loads = loads.map(|i| (name(part.location(i)), part.loaded_value(i)));
     let finals = conflict.finals.iter().map(|f| &part.finals[*f]);
     let mut out: Vec<NamedValue> =
         loads.chain(finals.map(|f| (name(f.location), f.value))).collect();
@@ -511,7 +514,7 @@ fn values_of(part: &Trace, conflict: &Conflict) -> Vec<NamedValue> {
 }
 
 /// Returns the state after the first half of a run; after all of it at the end of a trace.
-fn committed(
+fn state_after(
     state: &State,
     trace: &Trace,
     entries: &[u32],
@@ -584,23 +587,23 @@ impl Recount {
     }
 }
 
-impl Streamed {
+impl StreamAnswer {
     /// Returns the values that a second pass over the log has to count.
     pub fn doubts(&self) -> Vec<NamedValue> {
         match self {
-            Streamed::ForbiddenIfUnique { values, .. } => values.clone(),
-            Streamed::Unsupplied { value, .. } => vec![value.clone()],
+            StreamAnswer::ForbiddenIfUnique { values, .. } => values.clone(),
+            StreamAnswer::Unsupplied { value, .. } => vec![value.clone()],
             _ => Vec::new(),
         }
     }
     /// Returns the answer after the second pass. `count` has the sources of
-    /// [`Streamed::doubts`]; `None` if the log could not be read twice.
-    pub fn settled(self, count: Option<&Recount>) -> Settled {
-        let unknown = |reason: String| Settled::Unknown { stop: Stop::States, reason };
+    /// [`StreamAnswer::doubts`]; `None` if the log could not be read twice.
+    pub fn settle(self, count: Option<&Recount>) -> FinalAnswer {
+        let unknown = |reason: String| FinalAnswer::Unknown { stop: Stop::States, reason };
         match self {
-            Streamed::Allowed => Settled::Allowed,
-            Streamed::Unknown { stop, reason } => Settled::Unknown { stop, reason },
-            Streamed::ForbiddenIfUnique { part, conflict, values } => {
+            StreamAnswer::Allowed => FinalAnswer::Allowed,
+            StreamAnswer::Unknown { stop, reason } => FinalAnswer::Unknown { stop, reason },
+            StreamAnswer::ForbiddenIfUnique { part, conflict, values } => {
                 let empty = Recount::new([]);
                 let message = &conflict.message;
                 let Some(count) = count.or(values.is_empty().then_some(&empty)) else {
@@ -609,20 +612,20 @@ impl Streamed {
                     ));
                 };
                 match values.iter().find(|v| count.sources(v) != 1) {
-                    None => Settled::Forbidden { part, conflict },
+                    None => FinalAnswer::Forbidden { part, conflict },
                     Some((name, value)) => unknown(format!(
                         "{message}, but the value {value} of {name} has several sources in the log"
                     )),
                 }
             }
-            Streamed::Unsupplied { part, load, value } => {
+            StreamAnswer::Unsupplied { part, load, value } => {
                 let line = part.line(load as usize);
                 let message = format!("line {line} loads {}, which is", value.1);
                 match count {
                     Some(count) if count.sources(&value) == 0 => {
                         let message = format!("{message} neither stored nor the initial value");
                         let conflict = Conflict::without_cycle(vec![load], Vec::new(), message);
-                        Settled::Forbidden { part, conflict }
+                        FinalAnswer::Forbidden { part, conflict }
                     }
                     Some(_) => unknown(format!(
                         "{message} not stored near it; without `--stream` the whole trace is decided"
@@ -638,7 +641,7 @@ impl Streamed {
 
 /// Answer after the second pass.
 #[derive(Debug)]
-pub enum Settled {
+pub enum FinalAnswer {
     /// The model allows the trace.
     Allowed,
     /// The model forbids a part of the trace.

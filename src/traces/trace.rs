@@ -224,8 +224,8 @@ pub struct Operation {
     pub kind: OperationKind,
     /// Annotations.
     pub mark: Annotations,
-    /// Location. For readers: the result of [`TraceBuilder::named`] or [`TraceBuilder::address`];
-    /// 0 for a fence.
+    /// Location. For readers: the result of [`TraceBuilder::named_location`] or
+    /// [`TraceBuilder::address`]; 0 for a fence.
     pub location: u32,
     /// First accessed byte of the location.
     pub offset: u16,
@@ -406,8 +406,8 @@ impl Trace {
             location: self.places[i],
             offset: self.offsets.get(i).copied().unwrap_or(0),
             size: self.sizes.get(i).copied().unwrap_or(0),
-            loaded: self.loaded(i),
-            stored: self.stored(i),
+            loaded: self.loaded_value(i),
+            stored: self.stored_value(i),
             begin: time(&self.begins),
             end: time(&self.ends),
             commit: time(&self.commits),
@@ -427,11 +427,11 @@ impl Trace {
         self.places[i]
     }
     /// Returns the value that an operation loads; 0 if it loads nothing.
-    pub fn loaded(&self, i: usize) -> u64 {
+    pub fn loaded_value(&self, i: usize) -> u64 {
         if self.kind(i).loads() { self.values[i] } else { 0 }
     }
     /// Returns the value that an operation stores; 0 if it stores nothing. O(log updates).
-    pub fn stored(&self, i: usize) -> u64 {
+    pub fn stored_value(&self, i: usize) -> u64 {
         match self.kind(i) {
             OperationKind::Store => self.values[i],
             OperationKind::Update => {
@@ -520,7 +520,7 @@ impl Trace {
             if self.kind(i) != OperationKind::Update {
                 continue;
             }
-            self.values[i] = self.stored(i);
+            self.values[i] = self.stored_value(i);
             self.kinds[i] = OperationKind::Store.pack();
             if let Some(mark) = self.marks.get_mut(i) {
                 *mark = mark.of_store();
@@ -541,7 +541,7 @@ impl Trace {
     }
     /// Returns the trace with a location of its own for each access.
     #[must_use]
-    pub(crate) fn apart(&self) -> Trace {
+    pub(crate) fn with_separate_locations(&self) -> Trace {
         let location = |i: u32| Location {
             initial: Initial::Zero,
             ..self.locations[self.places[i as usize] as usize].clone()
@@ -579,7 +579,9 @@ impl Trace {
             kinds: pick(&self.kinds, operations),
             places: pick(&self.places, operations),
             values: pick(&self.values, operations),
-            stored: updates.map(|(k, i)| (narrow::index(k), self.stored(*i as usize))).collect(),
+            stored: updates
+                .map(|(k, i)| (narrow::index(k), self.stored_value(*i as usize)))
+                .collect(),
             lines: pick(&self.lines, operations),
             marks: pick(&self.marks, operations),
             sizes: pick(&self.sizes, operations),
@@ -635,7 +637,7 @@ pub struct TraceBuilder {
 
 /// Operation of a builder, by the order in which operations were added.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Added(u32);
+pub struct OperationIndex(u32);
 
 impl TraceBuilder {
     /// Creates a builder for trace `number` of a file, with 0 as the initial value.
@@ -653,7 +655,7 @@ impl TraceBuilder {
         t
     }
     /// Returns the location with a name, without an address and without a size.
-    pub fn named(&mut self, name: &str) -> u32 {
+    pub fn named_location(&mut self, name: &str) -> u32 {
         if let Some(&l) = self.names.get(name) {
             return l;
         }
@@ -744,7 +746,7 @@ impl TraceBuilder {
         all
     }
     /// Adds an operation at the end of a thread. Its `offset` is ignored.
-    pub fn push(&mut self, thread: u32, o: Operation) -> Added {
+    pub fn push(&mut self, thread: u32, o: Operation) -> OperationIndex {
         let at = self.len();
         self.of.push(thread);
         self.kinds.push(o.kind.pack());
@@ -759,7 +761,7 @@ impl TraceBuilder {
         self.begins.set(at, Time::new(o.begin));
         self.ends.set(at, Time::new(o.end));
         self.commits.set(at, Time::new(o.commit));
-        Added(narrow::index(at))
+        OperationIndex(narrow::index(at))
     }
     /// Returns an operation that was added before.
     fn operation(&self, at: usize) -> Operation {
@@ -782,7 +784,7 @@ impl TraceBuilder {
         }
     }
     /// Changes an operation that was added before.
-    pub fn change(&mut self, added: Added, change: impl FnOnce(&mut Operation)) {
+    pub fn change(&mut self, added: OperationIndex, change: impl FnOnce(&mut Operation)) {
         let at = added.0 as usize;
         let mut o = self.operation(at);
         change(&mut o);
@@ -987,15 +989,15 @@ impl TraceBuilder {
             (f.location, f.offset) = place(f.location);
         }
         // One column after the other, so that few are there twice.
-        trace.kinds = sorted(std::mem::take(&mut self.kinds), &order);
-        trace.values = sorted(std::mem::take(&mut self.values), &order);
-        trace.lines = sorted(std::mem::take(&mut self.lines), &order);
-        trace.marks = self.marks.sorted(&order);
-        trace.sizes = self.sizes.sorted(&order);
-        trace.begins = self.begins.sorted(&order);
-        trace.ends = self.ends.sorted(&order);
-        trace.commits = self.commits.sorted(&order);
-        trace.places = sorted(std::mem::take(&mut self.places), &order);
+        trace.kinds = reorder(std::mem::take(&mut self.kinds), &order);
+        trace.values = reorder(std::mem::take(&mut self.values), &order);
+        trace.lines = reorder(std::mem::take(&mut self.lines), &order);
+        trace.marks = self.marks.reorder(&order);
+        trace.sizes = self.sizes.reorder(&order);
+        trace.begins = self.begins.reorder(&order);
+        trace.ends = self.ends.reorder(&order);
+        trace.commits = self.commits.reorder(&order);
+        trace.places = reorder(std::mem::take(&mut self.places), &order);
         let mut offsets = Sparse::default();
         for (i, (kind, location)) in trace.kinds.iter().zip(&mut trace.places).enumerate() {
             let (head, offset) = if *kind < 16 { place(*location) } else { (0, 0) };
@@ -1087,7 +1089,7 @@ impl<T: Copy + Default + PartialEq> Sparse<T> {
         out
     }
     /// Returns the column in another order, or an empty one. The column is empty afterwards.
-    fn sorted(&mut self, order: &[u32]) -> Vec<T> {
+    fn reorder(&mut self, order: &[u32]) -> Vec<T> {
         let column = std::mem::take(self);
         match column.is_empty() {
             true => Vec::new(),
@@ -1097,6 +1099,6 @@ impl<T: Copy + Default + PartialEq> Sparse<T> {
 }
 
 /// Returns a column in another order.
-fn sorted<T: Copy>(column: Blocks<T>, order: &[u32]) -> Vec<T> {
+fn reorder<T: Copy>(column: Blocks<T>, order: &[u32]) -> Vec<T> {
     order.iter().map(|i| column.get(*i as usize)).collect()
 }

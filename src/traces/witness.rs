@@ -73,7 +73,7 @@ fn values(
     let loaded = |i: usize| source(i).map_or(0, |s| rank[s]);
     for f in &trace.finals {
         let list = &coherence[f.location as usize];
-        if list.last().is_some_and(|i| trace.stored(*i as usize) != f.value) {
+        if list.last().is_some_and(|i| trace.stored_value(*i as usize) != f.value) {
             return Err(format!("the final value of line {} differs", f.line));
         }
     }
@@ -192,10 +192,12 @@ fn checked_sources(
     let mut initial = replay.memory.clone();
     for &(load, store) in reads_from {
         let (i, place) = (load as usize, trace.location(load as usize));
-        let wanted = trace.loaded(i);
+        let wanted = trace.loaded_value(i);
         let is_right = match store.map(|s| s as usize) {
             Some(s) => {
-                trace.kind(s).stores() && trace.location(s) == place && trace.stored(s) == wanted
+                trace.kind(s).stores()
+                    && trace.location(s) == place
+                    && trace.stored_value(s) == wanted
             }
             None => *initial[place as usize].get_or_insert(wanted) == wanted,
         };
@@ -217,7 +219,7 @@ const NOTHING: u32 = u32::MAX - 1;
 
 /// Highest positions, each one more than an operation's index; 0 if there is none.
 #[derive(Clone, Copy, Default)]
-struct Highest {
+struct HighestPositions {
     load: u32,
     store: u32,
     release: u32,
@@ -245,8 +247,8 @@ struct Replay<'t> {
     fences: Vec<Vec<u32>>,
     /// Begin times, inherited; empty if the log has none.
     begins: Vec<u64>,
-    threads: Vec<Highest>,
-    places: AHashMap<(u32, u32), Highest>,
+    threads: Vec<HighestPositions>,
+    places: AHashMap<(u32, u32), HighestPositions>,
 }
 
 impl<'t> Replay<'t> {
@@ -282,7 +284,7 @@ impl<'t> Replay<'t> {
             next: if split { vec![NOTHING; n] } else { Vec::new() },
             fences: vec![vec![NOTHING; n]; columns],
             begins: if trace.has_times() { vec![0; n] } else { Vec::new() },
-            threads: vec![Highest::default(); trace.threads.len()],
+            threads: vec![HighestPositions::default(); trace.threads.len()],
             places: AHashMap::new(),
         };
         for t in 0..trace.threads.len() {
@@ -424,12 +426,12 @@ impl<'t> Replay<'t> {
         let own = self.own[i];
         let value = if own != NOTHING && !self.stored[own as usize] {
             self.source[i] = own;
-            Some(self.trace.stored(own as usize))
+            Some(self.trace.stored_value(own as usize))
         } else {
             self.source[i] = self.writer[place];
             self.memory[place]
         };
-        let wanted = self.trace.loaded(i);
+        let wanted = self.trace.loaded_value(i);
         if value.is_none() {
             // The first load of an unknown initial value determines it.
             self.memory[place] = Some(wanted);
@@ -467,7 +469,7 @@ impl<'t> Replay<'t> {
         self.stored[i] = true;
         let last = checked_commit(self.trace, i, self.commits[place], self)?;
         self.commits[place] = last;
-        self.memory[place] = Some(self.trace.stored(i));
+        self.memory[place] = Some(self.trace.stored_value(i));
         self.writer[place] = narrow::index(i);
         let (thread, mark) = (self.thread_of[i], self.trace.mark(i).of_store());
         let annotated = self.trace.mark(i).is_pair() && mark.is_strong();
@@ -526,8 +528,8 @@ impl<'t> Replay<'t> {
         &self,
         i: usize,
         load: bool,
-        all: &Highest,
-        here: &Highest,
+        all: &HighestPositions,
+        here: &HighestPositions,
         late: &dyn Fn(bool) -> Result<(), String>,
     ) -> Result<(), String> {
         let at = narrow::index(i) + 1;

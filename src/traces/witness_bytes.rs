@@ -215,14 +215,14 @@ impl MemoryOrder<'_> {
                     let buffered = buffered
                         .filter(|s| **s < i && self.store[**s] > narrow::index(at))
                         .max_by_key(|s| self.store[**s]);
-                    let wanted = byte(self.trace.loaded(i), k);
+                    let wanted = byte(self.trace.loaded_value(i), k);
                     let (value, source) = match buffered {
                         Some(&s) => {
                             let at = b - self.bytes.range(s).start;
                             if is_split && self.trace.kind(s) == OperationKind::Update {
                                 return Err("a load is before an update that it reads".to_string());
                             }
-                            (Some(byte(self.trace.stored(s), at as usize)), narrow::index(s))
+                            (Some(byte(self.trace.stored_value(s), at as usize)), narrow::index(s))
                         }
                         None => memory[b as usize],
                     };
@@ -239,7 +239,7 @@ impl MemoryOrder<'_> {
             }
             if let OrderEvent::Store(i) | OrderEvent::Whole(i) = *event {
                 for (k, b) in self.bytes.range(i as usize).enumerate() {
-                    memory[b as usize] = (Some(byte(self.trace.stored(i as usize), k)), i);
+                    memory[b as usize] = (Some(byte(self.trace.stored_value(i as usize), k)), i);
                 }
             }
         }

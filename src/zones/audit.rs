@@ -30,7 +30,7 @@ const MAX_VALUES: usize = 12;
 
 /// Number of samples.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Audited {
+pub struct AuditCounts {
     /// Concrete obligations that are covered.
     pub samples: usize,
     /// Steps of the process among the moves between them.
@@ -66,7 +66,7 @@ impl Prover<'_> {
         samples: usize,
         seed: u64,
         enough: &dyn Fn() -> bool,
-    ) -> Result<Audited, Diagnostic> {
+    ) -> Result<AuditCounts, Diagnostic> {
         let process = self.question.process;
         let mut direct = DirectSteps::new(process, self.data.clone());
         let mut random = Random::new(seed);
@@ -80,7 +80,7 @@ impl Prover<'_> {
         numbers.extend(literals(&parts.collect::<Vec<_>>()));
         numbers.retain(|n| (0..1 << 40).contains(n));
         numbers.extend(0..8);
-        let mut out = Audited::default();
+        let mut out = AuditCounts::default();
         while out.samples < samples && !enough() {
             let before = out.samples + out.undecided as usize;
             self.walk(&mut direct, &mut random, &numbers, &mut out)?;
@@ -97,7 +97,7 @@ impl Prover<'_> {
         direct: &mut DirectSteps,
         random: &mut Random,
         numbers: &[i64],
-        out: &mut Audited,
+        out: &mut AuditCounts,
     ) -> Result<(), Diagnostic> {
         let process = self.question.process;
         let mut by = Substitution::new();
@@ -120,13 +120,13 @@ impl Prover<'_> {
             state.push(value);
         }
         let mut now = Concrete { position: self.positions.start, state, vars: AHashMap::new() };
-        if !self.covered(&now, out)? {
+        if !self.is_covered(&now, out)? {
             return Ok(());
         }
         for _ in 0..LONGEST {
             let mut next = Vec::new();
             for concrete in self.successors(&now, direct, random, numbers, out) {
-                if self.covered(&concrete, out)? {
+                if self.is_covered(&concrete, out)? {
                     next.push(concrete);
                 }
             }
@@ -140,7 +140,7 @@ impl Prover<'_> {
 
     /// Fails if no abstract obligation covers a concrete one. False if that is not decided, or if
     /// the prover loses the abstract one.
-    fn covered(&mut self, at: &Concrete, out: &mut Audited) -> Result<bool, Diagnostic> {
+    fn is_covered(&mut self, at: &Concrete, out: &mut AuditCounts) -> Result<bool, Diagnostic> {
         let (mut values, mut numbers) = (Vec::new(), Vec::new());
         let params = self.question.process.params.iter().map(|p| p.var).zip(&at.state);
         let live = self.positions.live[at.position].iter().map(|v| (*v, at.vars.get(v)));
@@ -199,7 +199,7 @@ impl Prover<'_> {
         direct: &mut DirectSteps,
         random: &mut Random,
         numbers: &[i64],
-        out: &mut Audited,
+        out: &mut AuditCounts,
     ) -> Vec<Concrete> {
         let process = self.question.process;
         let by: Substitution = process

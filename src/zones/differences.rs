@@ -120,7 +120,7 @@ impl Differences {
     /// Replaces each bound by the result of `weaker`, which must not be smaller, and closes the
     /// matrix again.
     #[must_use]
-    pub fn weakened(&self, mut weaker: impl FnMut(usize, usize, i64) -> i64) -> Self {
+    pub fn weaken(&self, mut weaker: impl FnMut(usize, usize, i64) -> i64) -> Self {
         let n = self.size;
         let mut bounds = self.bounds.clone();
         for x in 0..n {

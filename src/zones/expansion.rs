@@ -50,7 +50,7 @@ impl Prover<'_> {
         for (i, p) in process.params.iter().enumerate() {
             if !question.symbolic.iter().any(|s| s.0 == i) {
                 let own = question.initial.iter().find(|(at, _)| *at == i).map(|(_, e)| e);
-                initial.push((p.var, self.compiled(own.unwrap_or(&p.init))?));
+                initial.push((p.var, self.compile_expr(own.unwrap_or(&p.init))?));
             }
         }
         let mut found = Vec::new();
@@ -90,12 +90,12 @@ impl Prover<'_> {
         match v {
             _ if v.is_true() => Ok(true),
             _ if v.is_false() => Ok(false),
-            _ => Err(undecided(&self.engine.shown(&v), e.span)),
+            _ => Err(undecided_error(&self.engine.value_text(&v), e.span)),
         }
     }
 
     /// Ends an evaluation: records its comparisons, and returns the reason if it has no value.
-    fn settled<T>(
+    fn finish_evaluation<T>(
         &mut self,
         node: &Node,
         path: &SharedPath,
@@ -190,7 +190,7 @@ impl Prover<'_> {
                 return Err(Fail::Refuted(Diagnostic::new(Stage::Unsupported, text)));
             }
         }
-        let zone = Rc::new(self.thresholds.rounded(&zone, &places, &lowest));
+        let zone = Rc::new(self.thresholds.round_up(&zone, &places, &lowest));
         let values: Rc<[Value]> = values.into();
         let key = (position, values.clone());
         let known = self.known.entry(key).or_default();
@@ -213,7 +213,7 @@ impl Prover<'_> {
     /// Returns the failure for a value that is no normal form.
     fn no_value(&mut self, node: &Node, var: VarId, part: &Value) -> Fail {
         let name = self.signature.var(var).name.clone();
-        let shown = self.with_names(node, &self.engine.shown(part));
+        let shown = self.with_names(node, &self.engine.value_text(part));
         let text = format!("`{name}` gets the value `{shown}`, which is undecided");
         let why = Diagnostic::new(Stage::Unsupported, text);
         let unknowns = self.engine.rigid_unknowns(part);
@@ -231,20 +231,20 @@ impl Prover<'_> {
         let mut next = Vec::new();
         match self.positions.all[node.position].clone() {
             Position::True => return Ok((false, next)),
-            Position::False => return Err(self.violated(&node)),
+            Position::False => return Err(self.violation(&node)),
             Position::Test(_, expected, span) => {
                 self.test(&node, expected, span, None, &mut next)?;
             }
             Position::Unless(_, expected, span, other) => {
                 self.test(&node, expected, span, Some(other), &mut next)?;
             }
-            Position::All(positions) => self.same(&node, &positions, &mut next)?,
+            Position::All(positions) => self.add_successors(&node, &positions, &mut next)?,
             Position::Any(positions) => {
-                self.same(&node, &positions, &mut next)?;
+                self.add_successors(&node, &positions, &mut next)?;
                 return Ok((true, next));
             }
             Position::Forall(var, after, span) => {
-                self.quantified(&node, var, after, span, &mut next)?;
+                self.add_quantified(&node, var, after, span, &mut next)?;
             }
             Position::Exists(var, after, span) => {
                 let sort = self.signature.var(var).sort;
@@ -257,7 +257,7 @@ impl Prover<'_> {
                         Diagnostic::new(Stage::Unsupported, text).or_span(span),
                     ));
                 }
-                self.quantified(&node, var, after, span, &mut next)?;
+                self.add_quantified(&node, var, after, span, &mut next)?;
                 return Ok((true, next));
             }
             Position::Box(conditions, after) => {
@@ -277,7 +277,7 @@ impl Prover<'_> {
         Ok((false, next))
     }
 
-    fn violated(&self, _node: &Node) -> Fail {
+    fn violation(&self, _node: &Node) -> Fail {
         let text = "the abstraction has runs that violate the formula, but possibly no value has such a run";
         Fail::Refuted(Diagnostic::new(Stage::Unsupported, text))
     }
@@ -297,10 +297,10 @@ impl Prover<'_> {
             self.enter(node, &path);
             let run = self.truth(&test, &env);
             self.engine.set_oracle(None);
-            if self.settled(node, &path, run, span)? != expected {
+            if self.finish_evaluation(node, &path, run, span)? != expected {
                 match other {
                     Some(other) => next.push(self.node(other, node, &env, &path)?),
-                    None => return Err(self.violated(node)),
+                    None => return Err(self.violation(node)),
                 }
             }
             paths.end(&path);
@@ -309,7 +309,7 @@ impl Prover<'_> {
     }
 
     /// Adds the same values at other positions.
-    fn same(
+    fn add_successors(
         &mut self,
         node: &Node,
         positions: &[usize],
@@ -328,7 +328,7 @@ impl Prover<'_> {
         Ok(())
     }
 
-    fn quantified(
+    fn add_quantified(
         &mut self,
         node: &Node,
         var: VarId,
@@ -350,7 +350,7 @@ impl Prover<'_> {
                 })
             });
             self.engine.set_oracle(None);
-            let value = self.settled(node, &path, run, span)?;
+            let value = self.finish_evaluation(node, &path, run, span)?;
             let mut env = env.clone();
             env.insert(var, value);
             next.push(self.node(after, node, &env, &path)?);
@@ -382,7 +382,7 @@ impl Prover<'_> {
             };
             let run = run();
             self.engine.set_oracle(None);
-            self.settled(node, &path, run, Span::default())?;
+            self.finish_evaluation(node, &path, run, Span::default())?;
             next.push(self.node(position, node, &new, &path)?);
             paths.end(&path);
         }
@@ -404,7 +404,7 @@ impl Prover<'_> {
             self.enter(node, &path);
             let run = self.step(node, summand, env.clone(), &path);
             self.engine.set_oracle(None);
-            if let Some(env) = self.settled(node, &path, run, span)? {
+            if let Some(env) = self.finish_evaluation(node, &path, run, span)? {
                 next.push(self.node(after, node, &env, &path)?);
             }
             paths.end(&path);
@@ -456,7 +456,7 @@ impl Prover<'_> {
                     return Ok(ControlFlow::Break(()));
                 }
                 if !holds.is_true() {
-                    return Err(undecided(&engine.shown(&holds), condition.span));
+                    return Err(undecided_error(&engine.value_text(&holds), condition.span));
                 }
             }
             let mut after = env.clone();
@@ -479,7 +479,7 @@ fn values(vars: &[VarId], env: &Env) -> Run<Vec<Value>> {
     vars.iter().map(of).collect()
 }
 
-fn undecided(shown: &str, span: Span) -> Diagnostic {
+fn undecided_error(shown: &str, span: Span) -> Diagnostic {
     let text = format!("a condition is neither true nor false: {shown}");
     Diagnostic::new(Stage::Unsupported, text).or_span(span)
 }

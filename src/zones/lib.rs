@@ -21,7 +21,7 @@ pub mod positions;
 pub mod thresholds;
 pub mod verify;
 
-pub use audit::Audited;
+pub use audit::AuditCounts;
 pub use differences::Differences;
 pub use obligations::{Answer, NoProof, Proof, Question, Samples, prove};
 pub use verify::{AnySize, Identities, Verified, confirm, verify};

@@ -14,7 +14,7 @@
 //! thresholds, and the exploration starts again; then thresholds follow numbers backwards through
 //! steps. Cost: evaluations for each obligation; obligations up to a limit, for each round.
 
-use crate::audit::Audited;
+use crate::audit::AuditCounts;
 use crate::differences::Differences;
 use crate::path::SharedPath;
 use crate::positions::{Position, Positions};
@@ -122,7 +122,7 @@ pub struct Proof {
     /// Number of explorations.
     pub rounds: usize,
     /// The check by samples.
-    pub audited: Audited,
+    pub audited: AuditCounts,
     /// The text of the certificate, if it is wanted.
     pub certificate: Option<String>,
 }
@@ -290,7 +290,7 @@ impl<'a> Prover<'a> {
         Ok(prover)
     }
 
-    pub(crate) fn compiled(&mut self, e: &Expr) -> Result<Compiled, Diagnostic> {
+    pub(crate) fn compile_expr(&mut self, e: &Expr) -> Result<Compiled, Diagnostic> {
         let mut env = Vec::new();
         e.free_vars(&mut env);
         Ok(Compiled { code: self.engine.code(e, &env)?, env, span: e.span })
@@ -328,8 +328,8 @@ impl<'a> Prover<'a> {
             env.retain(|v| !solved.contains(v));
             let problem = self.engine.problem(&solved, &summand.guard, &env)?;
             let arguments = summand.actions.iter().flat_map(|a| &a.args);
-            let arguments = arguments.map(|e| self.compiled(e)).collect::<Result<_, _>>()?;
-            let updates = summand.updates.iter().map(|(at, e)| Ok((*at, self.compiled(e)?)));
+            let arguments = arguments.map(|e| self.compile_expr(e)).collect::<Result<_, _>>()?;
+            let updates = summand.updates.iter().map(|(at, e)| Ok((*at, self.compile_expr(e)?)));
             let updates = updates.collect::<Result<_, Diagnostic>>()?;
             let span = summand.span();
             self.steps.push(Step { drawn, solved, problem, env, arguments, updates, span });
@@ -337,14 +337,14 @@ impl<'a> Prover<'a> {
         for at in 0..self.positions.all.len() {
             match self.positions.all[at].clone() {
                 Position::Test(e, ..) | Position::Unless(e, ..) => {
-                    let test = self.compiled(&e)?;
+                    let test = self.compile_expr(&e)?;
                     self.tests.insert(at, vec![(VarId::of(u32::MAX), test)]);
                 }
                 Position::Assign(set, next) => {
                     let mut all = Vec::new();
                     let live = self.positions.live[next].clone();
                     for (v, e) in set.iter().filter(|(v, _)| live.contains(v)) {
-                        all.push((*v, self.compiled(e)?));
+                        all.push((*v, self.compile_expr(e)?));
                     }
                     self.tests.insert(at, all);
                 }
@@ -353,7 +353,7 @@ impl<'a> Prover<'a> {
                         if let Some(e) =
                             e.as_ref().filter(|e| e.as_bool(&self.signature) != Some(true))
                         {
-                            let condition = self.compiled(e)?;
+                            let condition = self.compile_expr(e)?;
                             self.conditions.insert((at, i), condition);
                         }
                     }
@@ -462,7 +462,7 @@ impl<'a> Prover<'a> {
             match self.explore() {
                 Ok(moves) => {
                     let obligations = self.nodes.len();
-                    let (paths, audited) = (self.paths, Audited::default());
+                    let (paths, audited) = (self.paths, AuditCounts::default());
                     let certificate =
                         self.question.certificate.then(|| self.certificate().text(&self.data));
                     return Ok(Proof {

@@ -89,7 +89,7 @@ impl PathOracle for Path {
         self.zone.range(x as usize + 1)
     }
 
-    fn refused(&mut self, x: u32) {
+    fn record_unevaluated(&mut self, x: u32) {
         self.refused.push(x);
     }
 }

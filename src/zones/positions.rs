@@ -153,9 +153,9 @@ impl Builder<'_> {
                 Ok(self.push(Position::Test(e, sign, f.span)))
             }
             StateKind::Not(g) => self.state(g, !sign, depth),
-            StateKind::And(a, b) => self.both((a, sign), (b, sign), sign, depth),
-            StateKind::Or(a, b) => self.both((a, sign), (b, sign), !sign, depth),
-            StateKind::Implies(a, b) => self.both((a, !sign), (b, sign), !sign, depth),
+            StateKind::And(a, b) => self.both_positions((a, sign), (b, sign), sign, depth),
+            StateKind::Or(a, b) => self.both_positions((a, sign), (b, sign), !sign, depth),
+            StateKind::Implies(a, b) => self.both_positions((a, !sign), (b, sign), !sign, depth),
             StateKind::Forall(vars, g) | StateKind::Exists(vars, g) => {
                 let all = matches!(f.kind, StateKind::Forall(..)) == sign;
                 let mut at = self.state(g, sign, depth)?;
@@ -202,7 +202,7 @@ impl Builder<'_> {
         })
     }
 
-    fn both(
+    fn both_positions(
         &mut self,
         (a, sign_a): (&TypedStateFormula, bool),
         (b, sign_b): (&TypedStateFormula, bool),

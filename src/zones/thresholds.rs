@@ -60,14 +60,14 @@ impl Thresholds {
     /// Rounds the bounds of a state up. `places`: of the variables after zero; `least`: their least
     /// values, which are kept.
     #[must_use]
-    pub fn rounded(
+    pub fn round_up(
         &self,
         zone: &Differences,
         places: &[u64],
         least: &[Option<i64>],
     ) -> Differences {
         let place = |x: usize| if x == 0 { ZERO } else { places[x - 1] };
-        zone.weakened(|x, y, c| {
+        zone.weaken(|x, y, c| {
             let (a, b) = (place(x), place(y));
             if (y == 0 && self.exact.contains(&a)) || (x == 0 && self.exact.contains(&b)) {
                 return c;

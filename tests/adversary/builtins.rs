@@ -95,7 +95,7 @@ pub fn schemes() -> Vec<Scheme> {
     found
 }
 
-/// A word for the kind of a sort.
+/// Returns a word for the kind of a sort.
 fn kind(signature: &Signature, sort: mu_check::base::ids::SortId) -> &'static str {
     use mu_check::data::sort::basic;
     match signature.sorts.kind(sort) {
@@ -116,7 +116,7 @@ fn kind(signature: &Signature, sort: mu_check::base::ids::SortId) -> &'static st
 
 /// The built-in operations of a signature, each with the kinds of the sorts of its arguments: `Add
 /// Nat Nat`.
-pub fn used(signature: &Signature, found: &mut BTreeSet<String>) {
+pub fn collect_builtins(signature: &Signature, found: &mut BTreeSet<String>) {
     for (_, op) in signature.ops() {
         if let OpKind::Builtin(builtin) = op.kind {
             let (domain, range) = signature.domain_range(op.sort);
@@ -136,8 +136,8 @@ const KINDS: [&str; 12] = [
     "declared",
 ];
 
-/// All operations at all kinds of sorts that must be generated.
-pub fn wanted() -> BTreeSet<String> {
+/// Returns all operations at all kinds of sorts that must be generated.
+pub fn required_operations() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for scheme in schemes() {
         let polymorphic =

@@ -5,7 +5,7 @@
 //! measure is independent of the generators: texts are derived by the grammar again, and operations
 //! are those of the type checker.
 
-use super::builtins::{used, wanted};
+use super::builtins::{collect_builtins, required_operations};
 use super::data::{grammar, operations};
 use super::process::{Kind, specification};
 use super::{formula, parameters, refused};
@@ -61,11 +61,11 @@ impl Coverage {
             Ok(typed) => typed,
             Err(why) => return self.refuse(&why.message),
         };
-        used(&typed.data.signature, &mut self.builtins);
+        collect_builtins(&typed.data.signature, &mut self.builtins);
         let read = syntax::parse_formula(SourceId::FIRST, formula)
             .and_then(|tree| check_formula(&tree, &typed.data, &typed.actions));
         match read {
-            Ok(read) => used(&read.data.signature, &mut self.builtins),
+            Ok(read) => collect_builtins(&read.data.signature, &mut self.builtins),
             Err(why) => self.refuse(&why.message),
         }
     }
@@ -81,13 +81,13 @@ impl Coverage {
         let named = missing.map(|p| grammar.points[p].clone()).filter(|name| {
             !NEVER.iter().any(|n| n.0 == name || name.split(':').next() == Some(n.0))
         });
-        let operations = wanted()
+        let operations = required_operations()
             .into_iter()
             .filter(|w| !self.builtins.contains(w))
             .map(|w| format!("operation {w}"));
         named.chain(operations).collect()
     }
-    /// The choice points that were passed least often.
+    /// Returns the choice points that were passed least often.
     pub fn report(&self) -> String {
         let mut all: Vec<(u64, &str)> =
             self.points.iter().map(|(p, n)| (*n, grammar().points[*p].as_str())).collect();
@@ -128,7 +128,7 @@ pub fn measure(seeds: std::ops::Range<u64>) -> Coverage {
         };
         coverage.add(&made.text, &formula);
         if seed % 4 == 0 {
-            let (text, formula) = refused::refused(&mut Tape::new(seed));
+            let (text, formula) = refused::unsupported_case(&mut Tape::new(seed));
             coverage.add(&text, &formula);
             made.rules.iter().for_each(|rules| coverage.text("specification", rules));
             // The parts that have rules of their own.

@@ -37,11 +37,11 @@ pub const T: Sort = Sort::Plain("T");
 pub const ID: Sort = Sort::Plain("Id");
 
 impl Sort {
-    /// A container.
+    /// Returns a container.
     pub fn of(container: &'static str, element: Sort) -> Sort {
         Sort::Of(container, Box::new(element))
     }
-    /// A function of one argument.
+    /// Returns a function of one argument.
     pub fn to(self, result: Sort) -> Sort {
         Sort::Function(vec![self], Box::new(result))
     }
@@ -123,7 +123,7 @@ enum Way {
     Comprehension,
 }
 
-/// The grammar of the language.
+/// Returns the grammar of the language.
 pub fn grammar() -> &'static Grammar {
     static GRAMMAR: OnceLock<Grammar> = OnceLock::new();
     GRAMMAR.get_or_init(|| {
@@ -133,7 +133,7 @@ pub fn grammar() -> &'static Grammar {
     })
 }
 
-/// The schemes of the built-in operations.
+/// Returns the schemes of the built-in operations.
 fn all_schemes() -> &'static [Scheme] {
     static SCHEMES: OnceLock<Vec<Scheme>> = OnceLock::new();
     SCHEMES.get_or_init(schemes)
@@ -186,7 +186,7 @@ eqn turn(e1) = e2; turn(e2) = e3; turn(e3) = e1;
 ";
 
 impl<'t> Maker<'t> {
-    /// A generator that chooses by a tape.
+    /// Returns a generator that chooses by a tape.
     pub fn new(t: &'t mut Tape) -> Self {
         let bound = [2, 3, 4, 1][t.below(4)];
         Self {
@@ -202,12 +202,12 @@ impl<'t> Maker<'t> {
             ways: HashMap::new(),
         }
     }
-    /// A name that is new.
+    /// Returns a name that is new.
     pub fn name(&mut self, letter: &str) -> String {
         self.names += 1;
         format!("{letter}{}", self.names)
     }
-    /// A literal or another simple constant.
+    /// Returns a literal or another simple constant.
     pub fn constant(&mut self, sort: &Sort) -> String {
         let of = |s: &mut Self, texts: &[&str]| s.t.choose(texts).to_string();
         match sort {
@@ -253,7 +253,7 @@ impl<'t> Maker<'t> {
             }
         }
     }
-    /// A number at a boundary, not below `least`.
+    /// Returns a number at a boundary, not below `least`.
     pub fn number(&mut self, least: u64) -> u128 {
         let b = u128::from(self.bound);
         let small = [0, 1, 2, b, b + 1, b.saturating_sub(1), 3, 0, 1, 2];
@@ -277,7 +277,7 @@ impl<'t> Maker<'t> {
         found.max(u128::from(least))
     }
     /// Returns the first symbols of expressions of a sort, by production.
-    fn ways(&mut self, sort: &Sort) -> Rc<Vec<(&'static str, Vec<Way>)>> {
+    fn productions(&mut self, sort: &Sort) -> Rc<Vec<(&'static str, Vec<Way>)>> {
         if let Some(known) = self.ways.get(sort) {
             return known.clone();
         }
@@ -353,7 +353,7 @@ impl<'t> Maker<'t> {
         self.ways.insert(sort.clone(), found.clone());
         found
     }
-    /// An expression of a sort, over variables.
+    /// Returns an expression of a sort, over variables.
     pub fn expr(&mut self, sort: &Sort, vars: &Vars, depth: usize) -> String {
         let own: Vec<&String> = vars.iter().filter(|v| v.1 == *sort).map(|v| &v.0).collect();
         if !own.is_empty() && self.t.chance(2, if depth == 0 { 3 } else { 5 }) {
@@ -362,7 +362,7 @@ impl<'t> Maker<'t> {
         if depth == 0 {
             return if self.t.chance(1, 4) { self.nullary(sort) } else { self.constant(sort) };
         }
-        let ways = self.ways(sort);
+        let ways = self.productions(sort);
         let at = self.t.below(ways.len());
         let way = *self.t.choose(&ways[at].1);
         self.by(way, sort, vars, depth)
@@ -434,7 +434,7 @@ impl<'t> Maker<'t> {
             }
         }
     }
-    /// A number below 4.
+    /// Returns a number below 4.
     pub fn small(&mut self, vars: &Vars) -> String {
         let e = self.expr(&NAT, vars, 1);
         match self.t.below(3) {
@@ -443,7 +443,7 @@ impl<'t> Maker<'t> {
             _ => ["0", "1", "2", "3"][self.t.below(4)].into(),
         }
     }
-    /// A sort of parameters and variables of expressions.
+    /// Returns a sort of parameters and variables of expressions.
     pub fn plain(&mut self) -> Sort {
         self.t
             .choose(&[
@@ -463,7 +463,7 @@ impl<'t> Maker<'t> {
             ])
             .clone()
     }
-    /// A sort for a variable of a scheme.
+    /// Returns a sort for a variable of a scheme.
     fn element(&mut self, scheme: &Scheme) -> Sort {
         if let Some(forced) = self.forced.take() {
             return forced;
@@ -500,7 +500,7 @@ impl<'t> Maker<'t> {
             }
         }
     }
-    /// An application of a built-in operation.
+    /// Returns an application of a built-in operation.
     fn scheme(&mut self, scheme: &Scheme, sort: &Sort, vars: &Vars, d: usize) -> String {
         let [first, second] = binding(&scheme.result, sort).expect("a scheme of the sort");
         let variables = [
@@ -648,7 +648,7 @@ impl<'t> Maker<'t> {
         };
         format!("(lambda {declared}. {})", self.expr(result, &inner, d))
     }
-    /// A quantifier over a finite sort, or over numbers below a bound.
+    /// Returns a quantifier over a finite sort, or over numbers below a bound.
     fn quantifier(&mut self, vars: &Vars, d: usize) -> String {
         let word = *self.t.choose(&["exists", "forall"]);
         let (x, mut inner) = (self.name("q"), vars.clone());
@@ -677,7 +677,8 @@ impl<'t> Maker<'t> {
     }
 }
 
-/// A specification that applies each built-in operation, those on any sort at each kind of sort.
+/// Returns a specification that applies each built-in operation, those on any sort at each kind of
+/// sort.
 pub fn operations(t: &mut Tape) -> String {
     let mut m = Maker::new(t);
     m.may_declare = false;
@@ -762,7 +763,7 @@ fn update_of(sort: &Sort) -> [Sort; 2] {
     }
 }
 
-/// The variables of a pattern that make it a sort.
+/// Returns the variables of a pattern that make it a sort.
 fn binding(pattern: &Pattern, sort: &Sort) -> Option<[Option<Sort>; 2]> {
     let mut found = [None, None];
     match (pattern, sort) {
@@ -789,7 +790,7 @@ fn at(pattern: &Pattern, variables: &[Sort; 2]) -> Sort {
     }
 }
 
-/// The mappings of the prelude that any expression may apply.
+/// Returns the mappings of the prelude that any expression may apply.
 fn prelude() -> Vec<Mapping> {
     let of =
         |name: &str, params: Vec<Sort>, result: Sort| Mapping { name: name.into(), params, result };

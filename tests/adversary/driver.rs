@@ -7,9 +7,9 @@
 //! its seed, and written to the folder `ADVERSARY_FINDINGS` if that is set.
 //!
 //! A specification is made and answered by the main path once, for all routes on specifications and
-//! formulas ([`together`]), which run within this process. Each takes one of `PROGRAM` cases by the
-//! program as well; with `PROGRAM=1` each takes all by the program, which `ADVERSARY_BINARY` names,
-//! and none within this process.
+//! formulas ([`run_together`]), which run within this process. Each takes one of `PROGRAM` cases by
+//! the program as well; with `PROGRAM=1` each takes all by the program, which `ADVERSARY_BINARY`
+//! names, and none within this process.
 
 use super::inside::{Inside, subject};
 use super::plain::{Difference, Route, judge};
@@ -46,7 +46,7 @@ impl Tally {
     }
 }
 
-/// A number from the environment.
+/// Returns a number from the environment.
 pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|v| v.parse().ok())
 }
@@ -75,16 +75,16 @@ fn case(
     match &row.how {
         How::EveryValue(family) => every_value::compare(seed, &mut tapes[0], family, folder, tally),
         How::Layer if by_program => layer::compare(row.name, &mut tapes[0], folder, tally),
-        How::Layer => layer::within(row.name, &mut tapes[0], tally),
-        How::Refused if by_program => plain::refused(row.name, &mut tapes[0], folder, tally),
-        How::Refused => plain::refused_within(row.name, &mut tapes[0], tally),
+        How::Layer => layer::compare_within(row.name, &mut tapes[0], tally),
+        How::Refused if by_program => plain::rejections(row.name, &mut tapes[0], folder, tally),
+        How::Refused => plain::rejections_within(row.name, &mut tapes[0], tally),
         How::Quantities => plain::quantities(row.name, seed, tapes, folder, tally),
-        How::Within => plain::within(row.name, seed, tapes, tally),
+        How::Within => plain::answers_within(row.name, seed, tapes, tally),
         How::Plain(_) | How::Elsewhere(_) => Ok(()),
     }
 }
 
-/// The tapes of a case: one for the specification, one for each formula.
+/// Returns the tapes of a case: one for the specification, one for each formula.
 fn tapes(seed: u64, formulas: usize) -> Vec<Tape> {
     (0..=formulas as u64)
         .map(|i| Tape::new(seed.wrapping_mul(0x1_0001).wrapping_add(i << 48)))
@@ -92,7 +92,7 @@ fn tapes(seed: u64, formulas: usize) -> Vec<Tape> {
 }
 
 /// Runs a comparison; a panic is a difference.
-fn guarded<T>(run: impl FnOnce() -> Result<T, Difference>) -> Result<T, Difference> {
+fn catch_panic<T>(run: impl FnOnce() -> Result<T, Difference>) -> Result<T, Difference> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<String>()
@@ -102,7 +102,7 @@ fn guarded<T>(run: impl FnOnce() -> Result<T, Difference>) -> Result<T, Differen
     })
 }
 
-/// A difference of no formula.
+/// Returns a difference of no formula.
 fn whole(text: String) -> Difference {
     Difference { text, formula: None }
 }
@@ -125,11 +125,11 @@ fn smaller(
 ) -> String {
     let again = |tapes: &[Vec<u32>]| {
         let mut tapes: Vec<Tape> = tapes.iter().map(|t| Tape::replay(t.clone())).collect();
-        guarded(|| run(&mut tapes)).err().map(|e| e.text)
+        catch_panic(|| run(&mut tapes)).err().map(|e| e.text)
     };
     let wanted = shape(&error);
     let deadline = Instant::now() + Duration::from_secs(number("SHRINK").unwrap_or(40));
-    let start: Vec<Vec<u32>> = tapes.iter().map(Tape::used).collect();
+    let start: Vec<Vec<u32>> = tapes.iter().map(Tape::choices).collect();
     std::panic::set_hook(Box::new(|_| {}));
     let small = shrink(start, 3000, |tapes| {
         Instant::now() < deadline && again(tapes).is_some_and(|e| shape(&e) == wanted)
@@ -187,7 +187,7 @@ fn alone(course: &mut Course, extent: &Extent) {
     while course.goes_on(extent) {
         let start = Instant::now();
         let mut tapes = tapes(seed, extent.formulas);
-        let found = guarded(|| {
+        let found = catch_panic(|| {
             case(&course.row, seed, &mut tapes, &folder, &mut course.tally).map_err(whole)
         });
         if let Err(error) = found {
@@ -204,7 +204,7 @@ fn alone(course: &mut Course, extent: &Extent) {
 }
 
 /// Runs one route on a case that is read, by the program or within this process.
-fn one(
+fn run_route(
     row: &Row,
     inside: &Inside,
     by_program: bool,
@@ -212,18 +212,18 @@ fn one(
     tally: &mut Tally,
 ) -> Result<(), Difference> {
     let How::Plain(route) = &row.how else { return Ok(()) };
-    guarded(|| {
+    catch_panic(|| {
         let found = if by_program {
             Some(route.by_program(&inside.main, folder))
         } else {
-            route.within(inside, folder)
+            route.answers_within(inside, folder)
         };
         found.map_or(Ok(()), |found| judge(row.name, &inside.main, found, tally))
     })
 }
 
 /// Compares by all routes on specifications and formulas: each case is made once.
-fn together(courses: &mut [Course], extent: &Extent) {
+fn run_together(courses: &mut [Course], extent: &Extent) {
     let (folder, mut seed) = (Folder::new(), extent.first);
     let of = |row: &Row| matches!(&row.how, How::Plain(route) if !route.only_counts());
     loop {
@@ -238,7 +238,7 @@ fn together(courses: &mut [Course], extent: &Extent) {
         let mut tapes = tapes(seed, 3 * count);
         let mut open: Vec<String> = Vec::new();
         let start = Instant::now();
-        let made = guarded(|| {
+        let made = catch_panic(|| {
             subject(seed, &mut tapes, count, &mut |why| open.push(why.into())).map_err(whole)
         });
         let shared = start.elapsed() / active.len() as u32;
@@ -253,16 +253,16 @@ fn together(courses: &mut [Course], extent: &Extent) {
             // Of the main path, whatever the route.
             Err(error) => courses[active[0]].differs(seed, &error.text),
             Ok(None) => {}
-            Ok(Some(inside)) => active
-                .iter()
-                .for_each(|&i| both(&mut courses[i], (i, seed), &inside, &tapes, &folder)),
+            Ok(Some(inside)) => active.iter().for_each(|&i| {
+                run_alternately(&mut courses[i], (i, seed), &inside, &tapes, &folder)
+            }),
         }
         seed += 1;
     }
 }
 
 /// Runs one route on a case within this process, and in turn with others by the program.
-fn both(
+fn run_alternately(
     course: &mut Course,
     (number, seed): (usize, u64),
     inside: &Inside,
@@ -276,7 +276,8 @@ fn both(
         if by_program && !in_turn && !has_no_other || !by_program && self::by_program() == 1 {
             continue;
         }
-        let Err(error) = one(&course.row, inside, by_program, folder, &mut course.tally) else {
+        let Err(error) = run_route(&course.row, inside, by_program, folder, &mut course.tally)
+        else {
             continue;
         };
         // One formula that shows the difference remains, with one of its kind.
@@ -290,7 +291,9 @@ fn both(
         let run = |tapes: &mut [Tape]| match subject(seed, tapes, tapes.len(), &mut |_| ())
             .map_err(whole)?
         {
-            Some(inside) => one(&course.row, &inside, by_program, folder, &mut Tally::default()),
+            Some(inside) => {
+                run_route(&course.row, &inside, by_program, folder, &mut Tally::default())
+            }
             None => Ok(()),
         };
         let small = smaller(&of_formula.unwrap_or_else(|| tapes.to_vec()), error.text, &run);
@@ -336,7 +339,7 @@ pub fn table(rows: Vec<Row>, extent: &Extent) -> Vec<String> {
         "| route | seeds | cases | comparisons | open | differences | seconds |\n|---|---|---|---|---|---|---|"
     );
     let mut failed = Vec::new();
-    deeply(|| together(&mut plain, extent));
+    deeply(|| run_together(&mut plain, extent));
     failed.extend(plain.iter().filter_map(report));
     for mut course in own {
         deeply(|| alone(&mut course, extent));
@@ -374,8 +377,8 @@ fn report(course: &Course) -> Option<String> {
     (!differences.is_empty() || idle).then(text)
 }
 
-/// The routes that the environment names, or all.
-pub fn chosen() -> Vec<Row> {
+/// Returns the routes that the environment names, or all.
+pub fn chosen_routes() -> Vec<Row> {
     let wanted = std::env::var("ROUTE").unwrap_or_default();
     rows().into_iter().filter(|r| r.name.contains(&wanted)).collect()
 }

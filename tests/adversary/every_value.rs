@@ -5,7 +5,7 @@
 //! with a smaller sum is not. An instance that a limit stops says nothing.
 
 use super::driver::Tally;
-use super::parameters::{Parameterised, parameterised};
+use super::parameters::{Parameterised, parameterised_case};
 use super::runs::{Answer, Folder};
 use crate::support::tape::Tape;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ const VALUES: u64 = 9;
 const SUM: u64 = 5;
 const LIMITS: &str = "--threads 1 --max-states 6000 --timeout 10";
 
-/// The instances to compare with.
+/// Returns the instances to compare with.
 fn instances(case: &Parameterised) -> Vec<Vec<u64>> {
     match &case.any[..] {
         [(_, least)] => {
@@ -83,7 +83,7 @@ pub fn compare(
     folder: &Folder,
     tally: &mut Tally,
 ) -> Result<(), String> {
-    let case = parameterised(tape, family);
+    let case = parameterised_case(tape, family);
     folder.write("p.spec", &case.text);
     for (i, formula) in case.formulas.iter().enumerate() {
         folder.write(&format!("f{i}.mcf"), formula);

@@ -47,8 +47,8 @@ fn write(t: &mut Tape, kind: Kind, mappings: &[Mapping], bound: u64, real: bool)
 }
 
 impl Writer<'_, '_> {
-    /// A formula of a form that is in use: safety, reachability, ends of runs, what comes at last,
-    /// what always may come, what comes for ever.
+    /// Returns a formula of a form that is in use: safety, reachability, ends of runs, what comes
+    /// at last, what always may come, what comes for ever.
     fn usual(&mut self) -> String {
         let (a, b) = (self.action(1), self.action(1));
         match self.m.t.below(19) {
@@ -96,7 +96,7 @@ impl Writer<'_, '_> {
         };
         (0..count).map(|_| one(self)).collect::<Vec<_>>().join("|")
     }
-    /// A set of labels.
+    /// Returns a set of labels.
     fn action(&mut self, depth: usize) -> String {
         if depth == 0 {
             return if self.m.t.chance(1, 4) { "true".into() } else { self.multi() };
@@ -177,12 +177,12 @@ impl Writer<'_, '_> {
             }
         }
     }
-    /// An instance of a variable, or a formula about data.
+    /// Returns an instance of a variable, or a formula about data.
     fn leaf(&mut self, usable: &[usize]) -> String {
         if !usable.is_empty() && self.m.t.chance(4, 5) {
             let (name, sorts, _) = self.fixes[*self.m.t.choose(usable)].clone();
             let vars = self.vars.clone();
-            let args: Vec<String> = sorts.iter().map(|s| self.m.clipped(s, &vars, 1)).collect();
+            let args: Vec<String> = sorts.iter().map(|s| self.m.clip(s, &vars, 1)).collect();
             return if args.is_empty() { name } else { format!("{name}({})", args.join(", ")) };
         }
         match self.m.t.below(4) {
@@ -207,7 +207,7 @@ impl Writer<'_, '_> {
         ]);
         match alternative.as_str() {
             "fix" => self.fix(d, positive),
-            "state_quantifier" => self.quantified(d, positive),
+            "state_quantifier" => self.quantifier(d, positive),
             "must" => format!("[{}]{}", self.regular(2), self.state(d, positive)),
             "may" => format!("<{}>{}", self.regular(2), self.state(d, positive)),
             "not" => format!("!({})", self.state(d, !positive)),
@@ -233,7 +233,7 @@ impl Writer<'_, '_> {
             }
         }
     }
-    fn quantified(&mut self, d: usize, positive: bool) -> String {
+    fn quantifier(&mut self, d: usize, positive: bool) -> String {
         let x = self.m.name("x");
         let forall = self.m.t.chance(1, 2);
         let word = if forall { "forall" } else { "exists" };
@@ -263,7 +263,7 @@ impl Writer<'_, '_> {
         for _ in 0..[0, 0, 1, 1, 2, 3][self.m.t.below(6)] {
             let sort = self.m.t.choose(&sorts).clone();
             let vars = self.vars.clone();
-            let value = self.m.clipped(&sort, &vars, 1);
+            let value = self.m.clip(&sort, &vars, 1);
             params.push((self.m.name("x"), sort, value));
         }
         let more: Vars = params.iter().map(|p| (p.0.clone(), p.1.clone())).collect();

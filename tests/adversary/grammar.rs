@@ -86,7 +86,7 @@ fn tokens(text: &str) -> Vec<&str> {
     found
 }
 
-fn unquoted(token: &str) -> String {
+fn unquote(token: &str) -> String {
     let inner = &token[1..token.len() - 1];
     inner
         .replace("\\n", "\n")
@@ -128,17 +128,17 @@ impl Reader<'_> {
         if all.len() == 1 { all.remove(0) } else { Expr::Choice(self.points(&texts), all) }
     }
     fn sequence(&mut self) -> Expr {
-        let mut all = vec![self.repeated()];
+        let mut all = vec![self.repetition()];
         while self.eat("~") {
-            all.push(self.repeated());
+            all.push(self.repetition());
         }
         if all.len() == 1 { all.remove(0) } else { Expr::Sequence(all) }
     }
-    fn repeated(&mut self) -> Expr {
+    fn repetition(&mut self) -> Expr {
         for (sign, positive) in [("!", false), ("&", true)] {
             if self.eat(sign) {
                 self.ahead += 1;
-                let inner = self.repeated();
+                let inner = self.repetition();
                 self.ahead -= 1;
                 return Expr::Predicate(positive, Box::new(inner));
             }
@@ -179,13 +179,13 @@ impl Reader<'_> {
                 assert!(self.eat(")"), "a bracket of `{}` is not closed", self.rule);
                 inner
             }
-            b'"' => Expr::Text(unquoted(token)),
+            b'"' => Expr::Text(unquote(token)),
             b'\'' => {
                 assert!(self.eat(".."), "a range in `{}`", self.rule);
-                let to = unquoted(self.tokens[self.at]);
+                let to = unquote(self.tokens[self.at]);
                 self.at += 1;
                 let letter = |text: String| text.chars().next().expect("a letter");
-                Expr::Range(letter(unquoted(token)), letter(to))
+                Expr::Range(letter(unquote(token)), letter(to))
             }
             c if c.is_ascii_alphabetic() => Expr::Rule(token.to_string()),
             _ => panic!("`{token}` in `{}`", self.rule),
@@ -254,7 +254,7 @@ impl Grammar {
         }
     }
 
-    /// The literal of a rule that is one, such as `op_plus`.
+    /// Returns the literal of a rule that is one, such as `op_plus`.
     pub fn literal(&self, rule: &str) -> String {
         match &self.rules[rule].body {
             Expr::Text(text) => text.clone(),
@@ -266,7 +266,7 @@ impl Grammar {
         }
     }
 
-    /// The choice points that the derivation of a text passes, each as often as it does.
+    /// Returns the choice points that the derivation of a text passes, each as often as it does.
     ///
     /// # Errors
     /// How far the text was read.

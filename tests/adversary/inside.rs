@@ -56,7 +56,7 @@ pub struct Inside {
 /// Most resident memory of the process, in bytes, before a search gives up.
 const MEMORY: u64 = 6 << 30;
 
-/// A budget of states and time.
+/// Returns a budget of states and time.
 pub fn budget(states: Option<u64>, milliseconds: u64) -> Budget {
     let timeout = Some(Duration::from_millis(milliseconds));
     Budget::new(Limits { max_states: states, timeout, max_memory: Some(MEMORY) })
@@ -78,7 +78,7 @@ pub fn answer(found: Result<Verdict, Diagnostic>) -> Result<Answer, String> {
 }
 
 /// Names the stage that failed.
-pub fn said(what: &'static str) -> impl Fn(Diagnostic) -> String {
+pub fn at_stage(what: &'static str) -> impl Fn(Diagnostic) -> String {
     move |d| format!("{what}: {}", d.message)
 }
 
@@ -159,7 +159,7 @@ impl Settings {
     fn wishes(&self) -> Vec<Capability> {
         if self.confluence { vec![Capability::Priority] } else { Vec::new() }
     }
-    /// The options of an engine.
+    /// Returns the options of an engine.
     pub(super) fn options<'a>(&'a self, model: &dyn Model) -> EngineOptions<'a> {
         let solver = self.solver.map(|s| s as &dyn mu_check::game::solve::Solver);
         EngineOptions {
@@ -196,7 +196,7 @@ impl Settings {
         budget: &Budget,
     ) -> Result<Option<Counts>, String> {
         let (options, wishes) = (self.options(model), self.wishes());
-        counted(self.engine.count(
+        complete_counts(self.engine.count(
             model,
             EngineTask { capabilities: &wishes, options: &options, budget },
             CountExtras::default(),
@@ -204,8 +204,8 @@ impl Settings {
     }
 }
 
-/// The counts of a complete search.
-pub(super) fn counted(
+/// Returns the counts of a complete search.
+pub(super) fn complete_counts(
     found: Result<engines::CountResult, Diagnostic>,
 ) -> Result<Option<Counts>, String> {
     let found = match found {
@@ -226,15 +226,12 @@ pub(super) fn counted(
 /// The main path.
 const MAIN: &str = "--threads 1 --without symmetry,quotient,por";
 
-/// A linear process as a model.
-pub(super) fn compiled(
-    process: LinearProcess,
-    confluence: &Confluence,
-) -> Result<Compiled, String> {
-    Compiled::new(process, confluence).map_err(said("compile"))
+/// Returns a linear process as a model.
+pub(super) fn compile(process: LinearProcess, confluence: &Confluence) -> Result<Compiled, String> {
+    Compiled::new(process, confluence).map_err(at_stage("compile"))
 }
 
-/// A typed specification.
+/// Returns a typed specification.
 pub(super) fn read(text: &str) -> Result<ProcSpec, Diagnostic> {
     typecheck::check_specification(&syntax::parse_specification(SourceId::FIRST, text)?)
 }
@@ -315,8 +312,8 @@ pub fn subject(
         marked: OnceLock::new(),
     };
     for (i, text) in texts {
-        let tree = syntax::parse_formula(SourceId::FIRST, &text).map_err(said("formula"))?;
-        let Ok(typed) = found.typed(&tree, &found.model) else {
+        let tree = syntax::parse_formula(SourceId::FIRST, &text).map_err(at_stage("formula"))?;
+        let Ok(typed) = found.check_formula_over(&tree, &found.model) else {
             open("refused formulas");
             continue;
         };
@@ -347,8 +344,12 @@ pub fn subject(
 const TIME: u64 = 4000;
 
 impl Inside {
-    /// A formula over the data of a model.
-    fn typed(&self, tree: &FormulaFile, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
+    /// Returns a formula over the data of a model.
+    fn check_formula_over(
+        &self,
+        tree: &FormulaFile,
+        model: &Compiled,
+    ) -> Result<TypedFormula, Diagnostic> {
         check_formula(tree, &model.process().data, &model.process().actions)
     }
     /// Returns the transition system.
@@ -361,7 +362,7 @@ impl Inside {
         }
         let options = explore::Options { threads: 1, ..Default::default() };
         let (_, lts) = explore::explore_lts(&self.model, &options, &Budget::default(), &Silent)
-            .map_err(said("explore"))?;
+            .map_err(at_stage("explore"))?;
         Ok(self.lts.get_or_init(|| lts))
     }
     /// Answers by options of `check`, and of `explore` unless they are `-`.
@@ -382,30 +383,33 @@ impl Inside {
                 let (model, formulas) = match self.marked.get() {
                     Some(known) => known,
                     None => {
-                        let model = compiled(self.linear.clone(), &Confluence::Auto)?;
-                        let formulas = self.over(&model)?;
+                        let model = compile(self.linear.clone(), &Confluence::Auto)?;
+                        let formulas = self.formulas_over(&model)?;
                         self.marked.get_or_init(|| (model, formulas))
                     }
                 };
-                checked(&settings, (model, model), formulas)?
+                check_all(&settings, (model, model), formulas)?
             } else {
-                checked(&settings, (&self.model, &self.model), &self.formulas)?
+                check_all(&settings, (&self.model, &self.model), &self.formulas)?
             };
         }
         Ok(found)
     }
-    /// The formulas over the data of another model of the same specification.
+    /// Returns the formulas over the data of another model of the same specification.
     ///
     /// # Errors
     /// A formula is refused there.
-    pub(super) fn over(&self, model: &Compiled) -> Result<Vec<TypedFormula>, String> {
-        self.trees.iter().map(|tree| self.typed(tree, model).map_err(said("formula"))).collect()
+    pub(super) fn formulas_over(&self, model: &Compiled) -> Result<Vec<TypedFormula>, String> {
+        self.trees
+            .iter()
+            .map(|tree| self.check_formula_over(tree, model).map_err(at_stage("formula")))
+            .collect()
     }
     /// Finds the answers and the counts on another model, with these declarations of its labels.
     ///
     /// # Errors
     /// Those of the model.
-    pub(super) fn on(
+    pub(super) fn answers_on(
         &self,
         words: &str,
         (model, labels): (&dyn Model, &dyn ActionLabels),
@@ -424,7 +428,7 @@ impl Inside {
     }
 }
 
-fn checked(
+fn check_all(
     settings: &Settings,
     subject: (&dyn Model, &dyn ActionLabels),
     formulas: &[TypedFormula],

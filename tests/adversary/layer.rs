@@ -50,7 +50,7 @@ pub const FORMS: [&str; 12] = [
     "$else $if ",
 ];
 
-/// The operators of the layer, as its parser lists them.
+/// Returns the operators of the layer, as its parser lists them.
 pub fn operators() -> Vec<String> {
     let text =
         std::fs::read_to_string(crate::support::package("src/syntax/template/expression.rs"))
@@ -153,7 +153,7 @@ impl Layer<'_> {
                             let mut own = Tape::new(s.t.below(1 << 16) as u64);
                             let found =
                                 Layer { t: &mut own, params: s.params.clone() }.summand(depth - 1);
-                            *tape = Some(own.used());
+                            *tape = Some(own.choices());
                             found
                         }
                     };
@@ -249,7 +249,7 @@ pub fn expansion(t: &mut Tape) -> Expansion {
 }
 
 /// Compares the result of the stages of `expand` with the plain text, by their transition systems.
-pub fn within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<(), String> {
+pub fn compare_within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<(), String> {
     let made = expansion(tape);
     let said = |what: String| {
         format!(

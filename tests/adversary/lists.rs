@@ -27,7 +27,7 @@ const NO_FORM: [(&str, &str); 6] = [
     ("mcrl2proj", "rejected by name"),
 ];
 
-/// All values of all lists, as rows name them.
+/// Returns all values of all lists, as rows name them.
 fn values() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut command = Cli::command();

@@ -60,7 +60,8 @@ fn extent(comparisons: u64, time: std::time::Duration, differences: u64) -> driv
 /// Runs routes for a short time.
 fn briefly(comparisons: u64, wanted: impl Fn(&routes::Row) -> bool) {
     let extent = extent(comparisons, std::time::Duration::from_millis(600), 1);
-    let failed = driver::table(driver::chosen().into_iter().filter(wanted).collect(), &extent);
+    let failed =
+        driver::table(driver::chosen_routes().into_iter().filter(wanted).collect(), &extent);
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
@@ -78,8 +79,10 @@ fn every_value_agrees_with_instances() {
 #[test]
 #[ignore = "runs at length"]
 fn at_volume() {
-    let failed =
-        driver::table(driver::chosen(), &extent(100_000, std::time::Duration::from_secs(600), 5));
+    let failed = driver::table(
+        driver::chosen_routes(),
+        &extent(100_000, std::time::Duration::from_secs(600), 5),
+    );
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 

@@ -52,7 +52,7 @@ pub struct Parameterised {
 }
 
 /// Writes a case of a family.
-pub fn parameterised(t: &mut Tape, family: &str) -> Parameterised {
+pub fn parameterised_case(t: &mut Tape, family: &str) -> Parameterised {
     match family {
         "counters" => {
             Counters { t, declared: String::new(), names: 0, literals: Vec::new(), sort: "Nat" }
@@ -85,8 +85,8 @@ impl Counters<'_> {
         self.literals.push(found);
         found
     }
-    /// The bound of the counter, in some disguise.
-    fn bound(&mut self) -> String {
+    /// Returns the bound of the counter, in some disguise.
+    fn bound_text(&mut self) -> String {
         match self.t.below(10) {
             0..=3 => "M".into(),
             4 => "${N}".into(),
@@ -114,7 +114,7 @@ impl Counters<'_> {
             _ => "(m_ whr m_ = M end)".into(),
         }
     }
-    /// A number that is a literal, in some disguise.
+    /// Returns a number that is a literal, in some disguise.
     fn number(&mut self) -> String {
         let l = self.literal();
         let k = self.name("k");
@@ -147,7 +147,7 @@ impl Counters<'_> {
             }
         }
     }
-    /// A test of a number, in some disguise.
+    /// Returns a test of a number, in some disguise.
     fn test(&mut self, n: &str) -> String {
         let k = self.name("g");
         let x = self.number();
@@ -193,7 +193,7 @@ impl Counters<'_> {
             _ => format!("if({n} > {x}, true, {n} == M)"),
         }
     }
-    /// The next value of a counter.
+    /// Returns the next value of a counter.
     fn step(&mut self, n: &str) -> String {
         let k = self.name("h");
         let sort = self.sort;
@@ -226,7 +226,7 @@ impl Counters<'_> {
         self.sort = *self.t.choose(&["Nat", "Nat", "Nat", "Nat", "Nat", "Pos", "Int", "Real"]);
         let (sort, start) = (self.sort, if self.sort == "Pos" { 1 } else { 0 });
         let two = self.t.chance(1, 6);
-        let bound = self.bound();
+        let bound = self.bound_text();
         let less = *self.t.choose(&["<", "<", "<", "<="]);
         let step = self.step("n");
         let vars = self.t.below(3);
@@ -299,7 +299,7 @@ impl Counters<'_> {
         let params = ["n", "n, m", "n, m"][vars];
         let mut text = format!("proc C({params}: {sort}) = {};\n", summands.join("\n  + "));
         let first = ["C(S0)", "C(S0, S0)", "C(S0, S0)"][vars].replace("S0", &start.to_string());
-        text += &self.others(&first);
+        text += &self.other_components(&first);
         let mut head = "$param N: Nat = 3;  % the bound\n$param K: Nat = 4;\n".to_string();
         self.literals.push(4);
         let mut any = vec![("N", 0)];
@@ -318,7 +318,7 @@ impl Counters<'_> {
         Parameterised { text, any, formulas, literals: self.literals, family: "counters" }
     }
     /// Writes the components other than the counter, and the initial process.
-    fn others(&mut self, first: &str) -> String {
+    fn other_components(&mut self, first: &str) -> String {
         let sort = self.sort;
         match self.t.below(9) {
             0 | 8 => format!(
@@ -344,7 +344,7 @@ impl Counters<'_> {
             _ => format!("init {first};\n"),
         }
     }
-    /// A term for a number in a formula.
+    /// Returns a term for a number in a formula.
     fn term(&mut self, vars: &[String]) -> String {
         match self.t.below(5) {
             0 => self.literal().max(1).to_string(),

@@ -33,14 +33,18 @@ impl Route {
     pub fn only_counts(&self) -> bool {
         matches!(self, Route::Options("-", _))
     }
-    /// The answers within this process; none if it has no such form.
-    pub fn within(&self, inside: &Inside, folder: &Folder) -> Option<Result<Found, String>> {
+    /// Returns the answers within this process; none if it has no such form.
+    pub fn answers_within(
+        &self,
+        inside: &Inside,
+        folder: &Folder,
+    ) -> Option<Result<Found, String>> {
         match self {
             Route::Options(check, explore) => Some(inside.by_options(check, explore)),
             Route::Steps(_, within) => within.map(|run| run(inside, folder)),
         }
     }
-    /// The answers of the program.
+    /// Returns the answers of the program.
     pub fn by_program(&self, main: &Main, folder: &Folder) -> Result<Found, String> {
         folder.write("m.mcrl2", &main.specification.text);
         main.formulas
@@ -67,7 +71,7 @@ pub struct Main {
 }
 
 impl Main {
-    /// The files of the formulas.
+    /// Returns the files of the formulas.
     pub fn files(&self) -> String {
         (0..self.formulas.len()).map(|i| format!("f{i}.mcf ")).collect()
     }
@@ -83,11 +87,11 @@ pub struct Found {
 }
 
 impl Found {
-    /// The answers of a run, and no counts.
+    /// Returns the answers of a run, and no counts.
     ///
     /// # Errors
     /// Those of the run.
-    pub fn checked(run: &Run, main: &Main) -> Result<Self, String> {
+    pub fn from_check(run: &Run, main: &Main) -> Result<Self, String> {
         let answers = run.answers(main.formulas.len())?;
         Ok(Self { answers: answers.into_iter().map(Some).collect(), ..Self::default() })
     }
@@ -177,14 +181,14 @@ fn options(folder: &Folder, main: &Main, check: &str, explore: &str) -> Result<F
     }
     if check != "-" {
         let run = folder.run(&format!("check m.mcrl2 {}--timeout 20 {check}", main.files()));
-        found.answers = Found::checked(&run, main).map_err(|e| format!("check: {e}"))?.answers;
+        found.answers = Found::from_check(&run, main).map_err(|e| format!("check: {e}"))?.answers;
     }
     Ok(found)
 }
 
 /// The stages of `check` reject unsupported constructs by name, with each engine.
-pub fn refused_within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<(), String> {
-    let (text, formula) = refused::refused(tape);
+pub fn rejections_within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<(), String> {
+    let (text, formula) = refused::unsupported_case(tape);
     let said =
         |what: String| Err(format!("{name}: {what}\n--- f0.mcf\n{formula}\n--- m.mcrl2\n{text}"));
     let mut refuses = |d: Diagnostic| {
@@ -225,13 +229,13 @@ pub fn refused_within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<
 }
 
 /// Every route rejects unsupported constructs by name.
-pub fn refused(
+pub fn rejections(
     name: &str,
     tape: &mut Tape,
     folder: &Folder,
     tally: &mut Tally,
 ) -> Result<(), String> {
-    let (text, formula) = refused::refused(tape);
+    let (text, formula) = refused::unsupported_case(tape);
     folder.write("m.mcrl2", &text);
     folder.write("f0.mcf", &formula);
     for options in [
@@ -325,8 +329,13 @@ pub fn quantities(
     Ok(())
 }
 
-/// The routes of `agreement`, within this process, on specifications of these generators.
-pub fn within(name: &str, seed: u64, tapes: &mut [Tape], tally: &mut Tally) -> Result<(), String> {
+/// Returns the routes of `agreement`, within this process, on specifications of these generators.
+pub fn answers_within(
+    name: &str,
+    seed: u64,
+    tapes: &mut [Tape],
+    tally: &mut Tally,
+) -> Result<(), String> {
     let made = specification(&mut tapes[0], Kind::Usual);
     let Some(rules) = &made.rules else {
         tally.open("no rules", 1);

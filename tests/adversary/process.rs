@@ -148,7 +148,7 @@ pub fn specification(t: &mut Tape, kind: Kind) -> Specification {
     let head = format!("{PRELUDE}{more}{}", m.theory.concat());
     let tail = format!("{DECLARED}{glob}proc {processes}init {init};\n");
     Specification {
-        rules: by_rules.then(|| format!("{SMALL}{head}{}", enumerated(&tail))),
+        rules: by_rules.then(|| format!("{SMALL}{head}{}", bound_sums(&tail))),
         text: format!("{head}{tail}"),
         mappings: m.mappings,
         bound: m.bound,
@@ -160,7 +160,7 @@ impl Writer<'_, '_> {
     fn chance(&mut self, n: usize, of: usize) -> bool {
         self.m.t.chance(n, of)
     }
-    /// The equations of a component, its first instance, and its shape.
+    /// Returns the equations of a component, its first instance, and its shape.
     fn component(&mut self, name: &str) -> (String, String, &'static str) {
         match self.m.t.below(7) {
             0 => self.counter(name),
@@ -177,7 +177,7 @@ impl Writer<'_, '_> {
             _ => format!("be({value})"),
         }
     }
-    /// A counter up to a bound.
+    /// Returns a counter up to a bound.
     fn counter(&mut self, name: &str) -> (String, String, &'static str) {
         let sort = self.m.t.choose(&[NAT, POS, INT, REAL]).clone();
         let bound = self.m.bound;
@@ -233,7 +233,7 @@ impl Writer<'_, '_> {
             "counter",
         )
     }
-    /// A path that leads into a cycle, with chords.
+    /// Returns a path that leads into a cycle, with chords.
     fn ring(&mut self, name: &str, most: usize) -> (String, String, &'static str) {
         let size = 2 + self.m.t.below(most);
         let back = self.m.t.below(size);
@@ -289,15 +289,14 @@ impl Writer<'_, '_> {
             text += &format!("{}{declared} = {body};\n     ", self.equations[e].name);
         }
         let params = self.equations[0].params.clone();
-        let args: Vec<String> =
-            params.iter().map(|p| self.m.clipped(&p.1, &Vars::new(), 0)).collect();
-        (text, called(name, &args), "free")
+        let args: Vec<String> = params.iter().map(|p| self.m.clip(&p.1, &Vars::new(), 0)).collect();
+        (text, call_text(name, &args), "free")
     }
     fn action(&mut self, vars: &Vars, depth: usize) -> String {
         let all = actions();
         let (name, sorts) = self.m.t.choose(&all[..18]).clone();
         let args: Vec<String> = sorts.iter().map(|s| self.m.expr(s, vars, depth)).collect();
-        called(name, &args)
+        call_text(name, &args)
     }
     fn multi(&mut self, vars: &Vars) -> String {
         match self.m.t.below(12) {
@@ -320,7 +319,7 @@ impl Writer<'_, '_> {
         let c = self.m.expr(&BOOL, vars, depth);
         if self.chance(1, 6) { format!("!{}", in_brackets(&c)) } else { in_brackets(&c) }
     }
-    /// A process that begins with an action.
+    /// Returns a process that begins with an action.
     fn process(&mut self, depth: usize, vars: &Vars, level: usize) -> String {
         if depth == 0 {
             return format!("{} . {}", self.multi(vars), self.rest(depth, vars, level));
@@ -490,16 +489,14 @@ impl Writer<'_, '_> {
         if callee == level && self.chance(1, 4) {
             // By name: the other parameters are unchanged.
             let some: Vec<_> = params.iter().filter(|_| self.m.t.chance(1, 2)).cloned().collect();
-            let args: Vec<String> = some
-                .iter()
-                .map(|p| format!("{} = {}", p.0, self.m.clipped(&p.1, vars, 2)))
-                .collect();
-            return if args.is_empty() { format!("{name}()") } else { called(&name, &args) };
+            let args: Vec<String> =
+                some.iter().map(|p| format!("{} = {}", p.0, self.m.clip(&p.1, vars, 2))).collect();
+            return if args.is_empty() { format!("{name}()") } else { call_text(&name, &args) };
         }
-        let args: Vec<String> = params.iter().map(|p| self.m.clipped(&p.1, vars, 2)).collect();
-        called(&name, &args)
+        let args: Vec<String> = params.iter().map(|p| self.m.clip(&p.1, vars, 2)).collect();
+        call_text(&name, &args)
     }
-    /// An operator around a composition.
+    /// Returns an operator around a composition.
     fn operator(&mut self, p: String, components: usize) -> String {
         let production = "proc_primary";
         let operators: Vec<String> = grammar()
@@ -570,13 +567,13 @@ impl Writer<'_, '_> {
     }
 }
 
-fn called(name: &str, args: &[String]) -> String {
+fn call_text(name: &str, args: &[String]) -> String {
     if args.is_empty() { name.to_string() } else { format!("{name}({})", args.join(", ")) }
 }
 
-/// The text with bounded sums over the enumeration: `sum w1: Nat.` becomes `sum w1: Small.`, other
-/// occurrences of `w1` become `num(w1)`.
-fn enumerated(text: &str) -> String {
+/// Returns the text with bounded sums over the enumeration: `sum w1: Nat.` becomes `sum w1:
+/// Small.`, other occurrences of `w1` become `num(w1)`.
+fn bound_sums(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('w') {

@@ -7,8 +7,8 @@ use super::data::{Maker, NAT, PRELUDE, Vars};
 use super::process::DECLARED;
 use crate::support::tape::Tape;
 
-/// A specification and a formula, one of which is refused.
-pub fn refused(t: &mut Tape) -> (String, String) {
+/// Returns a specification and a formula, one of which is refused.
+pub fn unsupported_case(t: &mut Tape) -> (String, String) {
     let mut m = Maker::new(t);
     m.may_declare = false;
     let usual = "init a . b . delta;\n";

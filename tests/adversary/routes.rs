@@ -70,7 +70,7 @@ const fn elsewhere(
     Row { name, covers, how: How::Elsewhere(tests) }
 }
 
-/// All routes.
+/// Returns all routes.
 pub fn rows() -> Vec<Row> {
     let mut rows = vec![
         Row {
@@ -189,72 +189,76 @@ fn by_options() -> Vec<Row> {
 
 fn by_steps() -> Vec<Row> {
     vec![
-        by_runs("checkpoint and resume", &["option checkpoint", "option resume"], steps::resumed),
+        by_runs(
+            "checkpoint and resume",
+            &["option checkpoint", "option resume"],
+            steps::stop_and_resume,
+        ),
         by_runs(
             "checkpoint and resume, 2 processes",
             &["option checkpoint", "option resume"],
             steps::resumed_by_two,
         ),
-        by("spilling", &["option spill"], steps::spilled, systems::spilled),
+        by("spilling", &["option spill"], steps::spill, systems::spill),
         by(
             "simplify none",
             &["simplify none", "form .lps"],
-            |f, m| steps::simplified(f, m, "none"),
-            |i, _| systems::simplified(i, "none"),
+            |f, m| steps::simplify(f, m, "none"),
+            |i, _| systems::simplify(i, "none"),
         ),
         by(
             "simplify default",
             &["simplify default"],
-            |f, m| steps::simplified(f, m, "default"),
-            |i, _| systems::simplified(i, "default"),
+            |f, m| steps::simplify(f, m, "default"),
+            |i, _| systems::simplify(i, "default"),
         ),
         by(
             "simplify all",
             &["simplify all"],
-            |f, m| steps::simplified(f, m, "all"),
-            |i, _| systems::simplified(i, "all"),
+            |f, m| steps::simplify(f, m, "all"),
+            |i, _| systems::simplify(i, "all"),
         ),
         by(
             "simplify constants",
             &["simplify constants"],
-            |f, m| steps::simplified(f, m, "constants"),
-            |i, _| systems::simplified(i, "constants"),
+            |f, m| steps::simplify(f, m, "constants"),
+            |i, _| systems::simplify(i, "constants"),
         ),
         by(
             "simplify duplicates",
             &["simplify duplicates"],
-            |f, m| steps::simplified(f, m, "duplicates"),
-            |i, _| systems::simplified(i, "duplicates"),
+            |f, m| steps::simplify(f, m, "duplicates"),
+            |i, _| systems::simplify(i, "duplicates"),
         ),
         by(
             "simplify eliminate",
             &["simplify eliminate"],
-            |f, m| steps::simplified(f, m, "eliminate"),
-            |i, _| systems::simplified(i, "eliminate"),
+            |f, m| steps::simplify(f, m, "eliminate"),
+            |i, _| systems::simplify(i, "eliminate"),
         ),
         by(
             "simplify control",
             &["simplify control"],
-            |f, m| steps::simplified(f, m, "control"),
-            |i, _| systems::simplified(i, "control"),
+            |f, m| steps::simplify(f, m, "control"),
+            |i, _| systems::simplify(i, "control"),
         ),
         by(
             "simplify unfold",
             &["simplify unfold"],
-            |f, m| steps::simplified(f, m, "unfold"),
-            |i, _| systems::simplified(i, "unfold"),
+            |f, m| steps::simplify(f, m, "unfold"),
+            |i, _| systems::simplify(i, "unfold"),
         ),
         by(
             "simplify dead",
             &["simplify dead"],
-            |f, m| steps::simplified(f, m, "dead"),
-            |i, _| systems::simplified(i, "dead"),
+            |f, m| steps::simplify(f, m, "dead"),
+            |i, _| systems::simplify(i, "dead"),
         ),
         by(
             "simplify instantiate",
             &["simplify instantiate"],
-            |f, m| steps::simplified(f, m, "instantiate"),
-            |i, _| systems::simplified(i, "instantiate"),
+            |f, m| steps::simplify(f, m, "instantiate"),
+            |i, _| systems::simplify(i, "instantiate"),
         ),
         by(
             "equation systems, binary",
@@ -272,32 +276,32 @@ fn by_steps() -> Vec<Row> {
         by(
             "file .aut",
             &["form .aut"],
-            |f, m| steps::converted(f, m, "s.aut"),
-            |i, _| systems::converted(i, "aut"),
+            |f, m| steps::convert(f, m, "s.aut"),
+            |i, _| systems::convert(i, "aut"),
         ),
         by(
             "file .aut.gz",
             &["form .aut.gz"],
-            |f, m| steps::converted(f, m, "s.aut.gz"),
-            |i, _| systems::converted(i, "aut.gz"),
+            |f, m| steps::convert(f, m, "s.aut.gz"),
+            |i, _| systems::convert(i, "aut.gz"),
         ),
         by(
             "file .blts",
             &["form .blts"],
-            |f, m| steps::converted(f, m, "s.blts"),
-            |i, _| systems::converted(i, "blts"),
+            |f, m| steps::convert(f, m, "s.blts"),
+            |i, _| systems::convert(i, "blts"),
         ),
         by(
             "file .lts",
             &["form .lts"],
-            |f, m| steps::converted(f, m, "s.lts"),
-            |i, _| systems::converted(i, "lts"),
+            |f, m| steps::convert(f, m, "s.lts"),
+            |i, _| systems::convert(i, "lts"),
         ),
         by(
             "file .fsm",
             &["form .fsm"],
-            |f, m| steps::converted(f, m, "s.fsm"),
-            |i, _| systems::converted(i, "fsm"),
+            |f, m| steps::convert(f, m, "s.fsm"),
+            |i, _| systems::convert(i, "fsm"),
         ),
         by(
             "quotient strong",
@@ -357,9 +361,7 @@ fn by_steps() -> Vec<Row> {
             steps::preorders,
             |i, _| systems::preorders(i),
         ),
-        by("expanded and formatted", &["form .mcrl2"], steps::expanded, |i, _| {
-            systems::expanded(i)
-        }),
+        by("expanded and formatted", &["form .mcrl2"], steps::expand, |i, _| systems::expand(i)),
     ]
 }
 

@@ -69,7 +69,7 @@ impl Folder {
 }
 
 impl Run {
-    /// The answers to formulas.
+    /// Returns the answers to formulas.
     ///
     /// # Errors
     /// The run ended in an internal error, or gave no answers.
@@ -90,8 +90,8 @@ impl Run {
         }
         Ok(results.iter().map(answer).collect())
     }
-    /// The single answer of `solve`.
-    pub fn solved(&self) -> Result<Answer, String> {
+    /// Returns the single answer of `solve`.
+    pub fn solution(&self) -> Result<Answer, String> {
         match self.code {
             0 => Ok(Answer::True),
             1 => Ok(Answer::False),
@@ -100,7 +100,7 @@ impl Run {
             code => Err(format!("exit {code}: {}", self.stderr)),
         }
     }
-    /// The counts of a complete exploration; none if a limit came first.
+    /// Returns the counts of a complete exploration; none if a limit came first.
     ///
     /// # Errors
     /// The run ended in an error.

@@ -20,13 +20,13 @@ struct Item {
 
 const SECTIONS: [&str; 6] = ["sort", "cons", "map", "var", "eqn", "act"];
 
-/// The words of a text.
+/// Returns the words of a text.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .filter(|w| w.starts_with(|c: char| !c.is_ascii_digit()) && !w.is_empty())
 }
 
-/// The declarations, in order.
+/// Returns the declarations, in order.
 fn items() -> &'static [Item] {
     static ITEMS: OnceLock<Vec<Item>> = OnceLock::new();
     ITEMS.get_or_init(|| {
@@ -123,7 +123,7 @@ impl Needed {
         let missing: BTreeSet<&str> = all.copied().filter(|n| !self.names.contains(n)).collect();
         !words(formula).any(|w| missing.contains(w))
     }
-    /// The text with these declarations alone.
+    /// Returns the text with these declarations alone.
     pub fn cut(&self, specification: &str) -> String {
         let (mut prelude, mut declared, mut last) = (String::new(), String::new(), "");
         let mut own = None;

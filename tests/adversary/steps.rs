@@ -6,11 +6,11 @@ use crate::support::random_text::Kind as Formulas;
 use mu_check::lts::preorder::Preorder;
 
 /// Fails unless a run ended well.
-fn done(what: &str, run: &Run) -> Result<(), String> {
+fn expect_success(what: &str, run: &Run) -> Result<(), String> {
     if run.code == 0 { Ok(()) } else { Err(format!("{what}: exit {}: {}", run.code, run.stderr)) }
 }
 
-/// A search with a limit that writes a checkpoint, and one that resumes it.
+/// Computes the answers on a search with a limit that writes a checkpoint, and one that resumes it.
 fn stopped_and_resumed(
     folder: &Folder,
     main: &Main,
@@ -59,7 +59,7 @@ fn stopped_and_resumed(
 }
 
 /// Stopped and resumed, with other numbers of threads.
-pub fn resumed(folder: &Folder, main: &Main) -> Result<Found, String> {
+pub fn stop_and_resume(folder: &Folder, main: &Main) -> Result<Found, String> {
     let threads = [["1", "1"], ["1", "2"], ["2", "1"], ["7", "2"]][(main.seed % 4) as usize];
     stopped_and_resumed(
         folder,
@@ -76,7 +76,7 @@ pub fn resumed_by_two(folder: &Folder, main: &Main) -> Result<Found, String> {
 }
 
 /// States on disk. Only the form within the process can set how few stay in memory.
-pub fn spilled(folder: &Folder, _: &Main) -> Result<Found, String> {
+pub fn spill(folder: &Folder, _: &Main) -> Result<Found, String> {
     let run = folder.run("explore m.mcrl2 --spill . --timeout 20");
     Ok(Found {
         counts: run.counts().map_err(|e| format!("explore --spill: {e}"))?,
@@ -87,12 +87,16 @@ pub fn spilled(folder: &Folder, _: &Main) -> Result<Found, String> {
 /// Formulas that take two runs each.
 const FEW: usize = 3;
 
-/// The linear process with some simplifications, in the binary form and as text.
-pub fn simplified(folder: &Folder, main: &Main, names: &str) -> Result<Found, String> {
+/// Computes the answers on the linear process with some simplifications, in the binary form and as
+/// text.
+pub fn simplify(folder: &Folder, main: &Main, names: &str) -> Result<Found, String> {
     let name = if main.seed.is_multiple_of(3) { "l.mcrl2" } else { "l.lps" };
-    done("linearise", &folder.run(&format!("linearise m.mcrl2 --simplify {names} --out {name}")))?;
+    expect_success(
+        "linearise",
+        &folder.run(&format!("linearise m.mcrl2 --simplify {names} --out {name}")),
+    )?;
     let run = folder.run(&format!("check {name} {}--timeout 20 --threads 1", main.files()));
-    let mut found = Found::checked(&run, main).map_err(|e| format!("check {name}: {e}"))?;
+    let mut found = Found::from_check(&run, main).map_err(|e| format!("check {name}: {e}"))?;
     let explored = folder.run(&format!("explore {name} --timeout 20"));
     let counts = explored.counts().map_err(|e| format!("explore {name}: {e}"))?;
     // `dead` merges states.
@@ -100,7 +104,7 @@ pub fn simplified(folder: &Folder, main: &Main, names: &str) -> Result<Found, St
     Ok(found)
 }
 
-/// Each formula as an equation system in a file, which is then solved.
+/// Computes the answers on each formula as an equation system in a file, which is then solved.
 pub fn equations(folder: &Folder, main: &Main, name: &str) -> Result<Found, String> {
     let mut found = Found::default();
     for i in 0..main.formulas.len().min(FEW) {
@@ -109,10 +113,10 @@ pub fn equations(folder: &Folder, main: &Main, name: &str) -> Result<Found, Stri
             found.answers.push(Some(Answer::Refused(written.stderr)));
             continue;
         }
-        done("pbes", &written)?;
+        expect_success("pbes", &written)?;
         let solved =
             folder.run(&format!("solve {name} --timeout 10 --threads {}", 1 + main.seed % 2));
-        found.answers.push(match solved.solved() {
+        found.answers.push(match solved.solution() {
             // An unbounded quantifier that the product search does not evaluate.
             Ok(Answer::Refused(why)) if why.contains("no bound") || why.contains("too many") => {
                 None
@@ -125,7 +129,7 @@ pub fn equations(folder: &Folder, main: &Main, name: &str) -> Result<Found, Stri
     Ok(found)
 }
 
-/// Each formula as a game in a file, which each solver solves.
+/// Computes the answers on each formula as a game in a file, which each solver solves.
 pub fn games(folder: &Folder, main: &Main) -> Result<Found, String> {
     let mut found = Found::default();
     let solvers = mu_check::game::solve::solvers();
@@ -145,18 +149,18 @@ pub fn games(folder: &Folder, main: &Main) -> Result<Found, String> {
         }
         let solver = solvers[(main.seed as usize + i) % solvers.len()].name();
         found.answers.push(Some(
-            folder.run(&format!("solve {name} --solver {solver} --timeout 10")).solved()?,
+            folder.run(&format!("solve {name} --solver {solver} --timeout 10")).solution()?,
         ));
         folder.remove(name);
     }
     Ok(found)
 }
 
-/// The transition system in a file.
-pub fn converted(folder: &Folder, main: &Main, name: &str) -> Result<Found, String> {
-    done("convert", &folder.run(&format!("convert m.mcrl2 {name}")))?;
+/// Computes the answers on the transition system in a file.
+pub fn convert(folder: &Folder, main: &Main, name: &str) -> Result<Found, String> {
+    expect_success("convert", &folder.run(&format!("convert m.mcrl2 {name}")))?;
     let run = folder.run(&format!("check {name} {}--timeout 20", main.files()));
-    let mut found = Found::checked(&run, main).map_err(|e| format!("check {name}: {e}"))?;
+    let mut found = Found::from_check(&run, main).map_err(|e| format!("check {name}: {e}"))?;
     found.counts = folder
         .run(&format!("explore {name} --threads 1"))
         .counts()
@@ -164,21 +168,21 @@ pub fn converted(folder: &Folder, main: &Main, name: &str) -> Result<Found, Stri
     Ok(found)
 }
 
-/// The quotient by an equivalence: it is equivalent, and the formulas that it preserves have their
-/// values.
+/// Computes the answers on the quotient by an equivalence: it is equivalent, and the formulas that
+/// it preserves have their values.
 pub fn quotient(
     folder: &Folder,
     main: &Main,
     equivalence: &str,
     verdicts: bool,
 ) -> Result<Found, String> {
-    done("reduce", &folder.run(&format!("reduce m.mcrl2 -e {equivalence} --out q.lts")))?;
-    done("compare", &folder.run(&format!("compare m.mcrl2 q.lts -e {equivalence}")))?;
+    expect_success("reduce", &folder.run(&format!("reduce m.mcrl2 -e {equivalence} --out q.lts")))?;
+    expect_success("compare", &folder.run(&format!("compare m.mcrl2 q.lts -e {equivalence}")))?;
     let mut found = Found { more: 1, ..Found::default() };
     if verdicts {
         let run = folder.run(&format!("check q.lts {}--timeout 20", main.files()));
         found.answers =
-            Found::checked(&run, main).map_err(|e| format!("check q.lts: {e}"))?.answers;
+            Found::from_check(&run, main).map_err(|e| format!("check q.lts: {e}"))?.answers;
         for (answer, kind) in found.answers.iter_mut().zip(&main.kinds) {
             if equivalence != "strong" && *kind != Formulas::Weak {
                 *answer = None;
@@ -191,26 +195,26 @@ pub fn quotient(
 /// A strongly bisimilar system refines and is refined in every preorder.
 pub fn preorders(folder: &Folder, main: &Main) -> Result<Found, String> {
     let all = Preorder::ALL.map(Preorder::name);
-    done("reduce", &folder.run("reduce m.mcrl2 -e strong --out q.aut"))?;
+    expect_success("reduce", &folder.run("reduce m.mcrl2 -e strong --out q.aut"))?;
     let preorder = all[(main.seed % all.len() as u64) as usize];
     for pair in ["m.mcrl2 q.aut", "q.aut m.mcrl2"] {
         let run = folder.run(&format!("compare {pair} -p {preorder} --timeout 10"));
         if run.code != 3 {
-            done(&format!("compare -p {preorder}"), &run)?;
+            expect_success(&format!("compare -p {preorder}"), &run)?;
         }
     }
     Ok(Found { more: 2, ..Found::default() })
 }
 
-/// The specification as `expand` prints it and `fmt` lays it out.
-pub fn expanded(folder: &Folder, main: &Main) -> Result<Found, String> {
+/// Computes the answers on the specification as `expand` prints it and `fmt` lays it out.
+pub fn expand(folder: &Folder, main: &Main) -> Result<Found, String> {
     let expanded = folder.run("expand m.mcrl2");
-    done("expand", &expanded)?;
+    expect_success("expand", &expanded)?;
     let text = expanded.json["specification"].as_str().ok_or("no specification")?;
     folder.write("x.mcrl2", text);
-    done("fmt", &folder.run("fmt x.mcrl2"))?;
+    expect_success("fmt", &folder.run("fmt x.mcrl2"))?;
     let run = folder.run(&format!("check x.mcrl2 {}--timeout 20", main.files()));
-    let mut found = Found::checked(&run, main).map_err(|e| format!("check x.mcrl2: {e}"))?;
+    let mut found = Found::from_check(&run, main).map_err(|e| format!("check x.mcrl2: {e}"))?;
     found.counts =
         folder.run("explore x.mcrl2").counts().map_err(|e| format!("explore x.mcrl2: {e}"))?;
     Ok(found)

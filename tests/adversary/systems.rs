@@ -1,14 +1,14 @@
 //! Routes of several steps within this process: files written and read again, quotients, equation
 //! systems, games, states on disk.
 
-use super::inside::{Inside, Settings, answer, budget, compiled, read, said};
+use super::inside::{Inside, Settings, answer, at_stage, budget, compile, read};
 use super::plain::Found;
 use super::runs::{Answer, Folder};
 use crate::support::random_text::Kind as Formulas;
 use mu_check::base::ids::LabelId;
 use mu_check::base::{Budget, Diagnostic, SourceId, SourceMap, Stage, Stop};
 use mu_check::compile::Confluence;
-use mu_check::compile::typed::typed;
+use mu_check::compile::typed::typed_declarations;
 use mu_check::explore::{self, CountExtras, Silent, Spill};
 use mu_check::formula::equations::{self, UnrollSelection};
 use mu_check::game::solve::{Solver, default_solver, solvers};
@@ -32,7 +32,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Those of the search.
-pub fn spilled(inside: &Inside, folder: &Folder) -> Result<Found, String> {
+pub fn spill(inside: &Inside, folder: &Folder) -> Result<Found, String> {
     let seed = inside.main.seed;
     let extras = CountExtras {
         spill: Some(Spill { folder: folder.path(), most: Some(1 + seed % 40) }),
@@ -46,7 +46,7 @@ pub fn spilled(inside: &Inside, folder: &Folder) -> Result<Found, String> {
         ..Default::default()
     };
     let found = explore::explore_with(&inside.model, &options, &Budget::default(), &Silent, extras)
-        .map_err(said("spill"))?;
+        .map_err(at_stage("spill"))?;
     match found.stop {
         Stop::Complete => Ok(Found {
             counts: Some((found.states, found.transitions, found.deadlocks)),
@@ -68,39 +68,41 @@ fn simplifications(name: &str) -> linearise::LineariserOptions {
     options
 }
 
-/// A specification as text, in place of the model.
-fn again(inside: &Inside, text: &str, words: &str) -> Result<Found, String> {
+/// Computes the answers on a specification as text, in place of the model.
+fn read_again(inside: &Inside, text: &str, words: &str) -> Result<Found, String> {
     let spec = read(text).map_err(|d| format!("the text is refused: {}\n{text}", d.message))?;
     let process = linearise::linearise(&spec, &linearise::LineariserOptions::default())
-        .map_err(said("lineariser"))?;
-    let model = compiled(process, &Confluence::None)?;
+        .map_err(at_stage("lineariser"))?;
+    let model = compile(process, &Confluence::None)?;
     let process = model.process();
-    inside.on(words, (&model, &model), (&process.data, &process.actions))
+    inside.answers_on(words, (&model, &model), (&process.data, &process.actions))
 }
 
-/// The linear process with some simplifications, in the binary form and as text.
+/// Computes the answers on the linear process with some simplifications, in the binary form and as
+/// text.
 ///
 /// # Errors
 /// Those of writing and reading.
-pub fn simplified(inside: &Inside, name: &str) -> Result<Found, String> {
-    let process =
-        linearise::linearise(&inside.spec, &simplifications(name)).map_err(said("lineariser"))?;
+pub fn simplify(inside: &Inside, name: &str) -> Result<Found, String> {
+    let process = linearise::linearise(&inside.spec, &simplifications(name))
+        .map_err(at_stage("lineariser"))?;
     let text = if inside.main.seed.is_multiple_of(3) {
         mu_check::process::print::linear_process(&process)
     } else {
-        let typed =
-            mu_check::compile::typed::process::process(&process).map_err(said("typed terms"))?;
+        let typed = mu_check::compile::typed::process::process(&process)
+            .map_err(at_stage("typed terms"))?;
         let mut bytes = Vec::new();
-        mcrl2::write_process(&typed, &mut bytes).map_err(said("writing terms"))?;
-        mcrl2::read_process(&bytes[..]).map_err(said("reading terms"))?
+        mcrl2::write_process(&typed, &mut bytes).map_err(at_stage("writing terms"))?;
+        mcrl2::read_process(&bytes[..]).map_err(at_stage("reading terms"))?
     };
-    let mut found = again(inside, &text, "--threads 1")?;
+    let mut found = read_again(inside, &text, "--threads 1")?;
     // `dead` merges states.
     found.counts = found.counts.filter(|_| !["dead", "all"].contains(&name));
     Ok(found)
 }
 
-/// Each formula as an equation system, in the binary form or as text, which is then solved.
+/// Computes the answers on each formula as an equation system, in the binary form or as text, which
+/// is then solved.
 ///
 /// # Errors
 /// Those of writing and reading.
@@ -116,15 +118,15 @@ pub fn equations(inside: &Inside, in_terms: bool) -> Result<Found, String> {
             }
         };
         let (text, outlined) = if in_terms {
-            let typed = mu_check::cli::typed_equations(&system).map_err(said("typed terms"))?;
+            let typed = mu_check::cli::typed_equations(&system).map_err(at_stage("typed terms"))?;
             let mut bytes = Vec::new();
-            mcrl2::write_equations(&typed, &mut bytes).map_err(said("writing terms"))?;
-            let outlined = mcrl2::read_equations(&bytes[..]).map_err(said("reading terms"))?;
+            mcrl2::write_equations(&typed, &mut bytes).map_err(at_stage("writing terms"))?;
+            let outlined = mcrl2::read_equations(&bytes[..]).map_err(at_stage("reading terms"))?;
             (outlined.text.clone(), Some(outlined))
         } else {
             (print::text(&system), None)
         };
-        let solved = solved(&text, outlined.as_ref())
+        let solved = solve(&text, outlined.as_ref())
             .map(|value| if value { Verdict::True } else { Verdict::False });
         let of_text = |e: String| format!("solve: {e}\n--- equations\n{text}");
         found.answers.push(match answer(solved).map_err(of_text)? {
@@ -136,9 +138,9 @@ pub fn equations(inside: &Inside, in_terms: bool) -> Result<Found, String> {
     Ok(found)
 }
 
-/// The value of an equation system. Quantifiers over numbers that nothing bounds try one number
-/// after another.
-fn solved(text: &str, outlined: Option<&mcrl2::OutlinedSystem>) -> Result<bool, Diagnostic> {
+/// Returns the value of an equation system. Quantifiers over numbers that nothing bounds try one
+/// number after another.
+fn solve(text: &str, outlined: Option<&mcrl2::OutlinedSystem>) -> Result<bool, Diagnostic> {
     let (budget, solver) = (budget(None, 4000), default_solver());
     let mut unrolled = UnrollSelection::default();
     loop {
@@ -146,7 +148,7 @@ fn solved(text: &str, outlined: Option<&mcrl2::OutlinedSystem>) -> Result<bool, 
             Some(outlined) => equations::read_outlined(SourceId::FIRST, outlined, &unrolled)?,
             None => equations::read_unrolled(SourceId::FIRST, text, &unrolled)?,
         };
-        let why = match decided(&system, solver, &budget) {
+        let why = match decide(&system, solver, &budget) {
             Err(why)
                 if why.stop.is_none()
                     && why.stage == Stage::Data
@@ -163,7 +165,7 @@ fn solved(text: &str, outlined: Option<&mcrl2::OutlinedSystem>) -> Result<bool, 
     }
 }
 
-fn decided(
+fn decide(
     system: &equations::System,
     solver: &dyn Solver,
     budget: &Budget,
@@ -177,7 +179,7 @@ fn decided(
     Ok(on_the_fly::decide(&model, start, (solver, &otherwise), budget)?.value)
 }
 
-/// Each formula as a game in a file, which each solver solves.
+/// Computes the answers on each formula as a game in a file, which each solver solves.
 ///
 /// # Errors
 /// A strategy that does not win, a game that cannot be read.
@@ -197,8 +199,9 @@ pub fn games(inside: &Inside) -> Result<Found, String> {
             }
         };
         let mut bytes = Vec::new();
-        pg::write(&built, &mut bytes).map_err(said("writing the game"))?;
-        let game = pg::read(&String::from_utf8_lossy(&bytes)).map_err(said("reading the game"))?;
+        pg::write(&built, &mut bytes).map_err(at_stage("writing the game"))?;
+        let game =
+            pg::read(&String::from_utf8_lossy(&bytes)).map_err(at_stage("reading the game"))?;
         let solver = solvers()[(inside.main.seed as usize + i) % solvers().len()];
         let solution = match solver.solve(&game, &budget(None, 4000)) {
             Ok(solution) => solution,
@@ -226,12 +229,12 @@ fn on_system(inside: &Inside, lts: Lts, declarations: Option<&str>) -> Result<Fo
             let spec = read(text)
                 .map_err(|d| format!("the declarations are refused: {}\n{text}", d.message))?;
             let labels = DeclaredLabels::new(&texts, spec.data, spec.actions)
-                .map_err(said("declared labels"))?;
-            inside.on(words, (&model, &labels), (labels.data(), labels.actions()))
+                .map_err(at_stage("declared labels"))?;
+            inside.answers_on(words, (&model, &labels), (labels.data(), labels.actions()))
         }
         None => {
-            let labels = InferredLabels::new(&texts).map_err(said("labels of the file"))?;
-            inside.on(words, (&model, &labels), (labels.data(), labels.actions()))
+            let labels = InferredLabels::new(&texts).map_err(at_stage("labels of the file"))?;
+            inside.answers_on(words, (&model, &labels), (labels.data(), labels.actions()))
         }
     }
 }
@@ -245,24 +248,24 @@ fn labels(inside: &Inside) -> impl Iterator<Item = (String, Arc<MultiAction>)> +
 /// As a file of mCRL2's form, with the data of the labels, and read again.
 fn through_terms(inside: &Inside, lts: &Lts) -> Result<(Lts, String), String> {
     let process = inside.model.process();
-    let known =
-        typed(&process.data, &process.actions, labels(inside)).map_err(said("typed labels"))?;
-    if let Some(label) = known.unknown(lts) {
+    let known = typed_declarations(&process.data, &process.actions, labels(inside))
+        .map_err(at_stage("typed labels"))?;
+    if let Some(label) = known.untyped_label(lts) {
         return Err(format!("typed labels: `{label}` has no typed form"));
     }
     let mut bytes = Vec::new();
-    mcrl2::write(lts, Some(&known), &mut bytes).map_err(said("writing the file"))?;
+    mcrl2::write(lts, Some(&known), &mut bytes).map_err(at_stage("writing the file"))?;
     let (lts, brought) =
-        mcrl2::read_with_declarations(&bytes[..]).map_err(said("reading the file"))?;
+        mcrl2::read_with_declarations(&bytes[..]).map_err(at_stage("reading the file"))?;
     let brought = brought.ok_or("the file has no declarations")?;
-    Ok((lts, brought.map_err(said("declarations of the file"))?))
+    Ok((lts, brought.map_err(at_stage("declarations of the file"))?))
 }
 
-/// The transition system in a file.
+/// Computes the answers on the transition system in a file.
 ///
 /// # Errors
 /// Those of writing and reading.
-pub fn converted(inside: &Inside, form: &str) -> Result<Found, String> {
+pub fn convert(inside: &Inside, form: &str) -> Result<Found, String> {
     let lts = inside.lts()?;
     if form == "lts" {
         let (lts, declarations) = through_terms(inside, lts)?;
@@ -276,17 +279,17 @@ pub fn converted(inside: &Inside, form: &str) -> Result<Found, String> {
         "fsm" => fsm::write(lts, &mut bytes),
         other => panic!("`{other}` is no form of a transition system"),
     };
-    written.map_err(said("writing the file"))?;
+    written.map_err(at_stage("writing the file"))?;
     let read = match form {
         "blts" => binary::read(&bytes[..]),
         "fsm" => fsm::read(&bytes[..]),
         _ => aut::read(&bytes[..], &aut::AutOptions::default()),
     };
-    on_system(inside, read.map_err(said("reading the file"))?, None)
+    on_system(inside, read.map_err(at_stage("reading the file"))?, None)
 }
 
-/// The quotient by an equivalence: it is equivalent, no smaller one is, and the formulas that it
-/// preserves have their values.
+/// Computes the answers on the quotient by an equivalence: it is equivalent, no smaller one is, and
+/// the formulas that it preserves have their values.
 ///
 /// # Errors
 /// The quotient is not equivalent or not the least.
@@ -346,18 +349,18 @@ pub fn preorders(inside: &Inside) -> Result<Found, String> {
     Ok(found)
 }
 
-/// The specification as `expand` prints it and `fmt` lays it out.
+/// Computes the answers on the specification as `expand` prints it and `fmt` lays it out.
 ///
 /// # Errors
 /// The layout changes the meaning of the text.
-pub fn expanded(inside: &Inside) -> Result<Found, String> {
+pub fn expand(inside: &Inside) -> Result<Found, String> {
     let mut sources = SourceMap::new();
     let expanded = template::expand("m.mcrl2", &inside.main.specification.text, &[], &mut sources)
-        .map_err(said("expand"))?;
+        .map_err(at_stage("expand"))?;
     let options = format::FormatOptions { width: [60, 100, 160][(inside.main.seed % 3) as usize] };
     let text = format::format(&expanded.text, options);
     if !is_same(&expanded.text, &text) {
         return Err("fmt: the layout changes the text".into());
     }
-    again(inside, &text, "--threads 2")
+    read_again(inside, &text, "--threads 2")
 }

@@ -7,7 +7,7 @@
 use super::data::{BOOL, D, E, INT, Maker, Mapping, NAT, Sort, T, Vars, in_brackets};
 
 impl Maker<'_> {
-    /// A nullary mapping of a sort: one that is there, or a new one.
+    /// Returns a nullary mapping of a sort: one that is there, or a new one.
     pub fn nullary(&mut self, sort: &Sort) -> String {
         let known: Vec<String> = self
             .mappings
@@ -35,7 +35,7 @@ impl Maker<'_> {
         });
         name
     }
-    /// An application of a mapping, or of a variable that is a function.
+    /// Returns an application of a mapping, or of a variable that is a function.
     pub fn apply(&mut self, sort: &Sort, vars: &Vars, d: usize) -> String {
         let functions: Vec<(String, Vec<Sort>)> = vars
             .iter()
@@ -69,11 +69,11 @@ impl Maker<'_> {
     /// Declares a mapping with this result.
     fn mapping(&mut self, result: &Sort) -> (String, Vec<Sort>) {
         self.defining += 1;
-        let found = self.declared(result);
+        let found = self.declaration(result);
         self.defining -= 1;
         found
     }
-    fn declared(&mut self, result: &Sort) -> (String, Vec<Sort>) {
+    fn declaration(&mut self, result: &Sort) -> (String, Vec<Sort>) {
         let name = self.name("f");
         let r = result.text();
         let (declared, equations, params): (String, String, Vec<Sort>) = match self.t.below(7) {
@@ -142,7 +142,7 @@ impl Maker<'_> {
                     self.expr(result, &vars, 2)
                 );
                 (
-                    format!("(Nat -> {}) # Nat", bracketed(result)),
+                    format!("(Nat -> {}) # Nat", in_sort_brackets(result)),
                     text,
                     vec![NAT.to(result.clone()), NAT],
                 )
@@ -157,8 +157,10 @@ impl Maker<'_> {
                     vars[1].0,
                     self.expr(result, &vars, 1)
                 );
-                self.theory
-                    .push(format!("map {name}_: Int -> Nat -> {};\n{text}\n", bracketed(result)));
+                self.theory.push(format!(
+                    "map {name}_: Int -> Nat -> {};\n{text}\n",
+                    in_sort_brackets(result)
+                ));
                 self.mappings.push(Mapping {
                     name: format!("{name}_"),
                     params: vec![INT, NAT],
@@ -169,7 +171,7 @@ impl Maker<'_> {
         };
         self.theory.push(format!(
             "map {name}: {declared} -> {};\n{equations}\n",
-            if matches!(result, Sort::Function(..)) { r } else { bracketed(result) }
+            if matches!(result, Sort::Function(..)) { r } else { in_sort_brackets(result) }
         ));
         self.mappings.push(Mapping {
             name: name.clone(),
@@ -179,7 +181,7 @@ impl Maker<'_> {
         (name, params)
     }
     /// Writes an expression with few possible values, for a parameter of a process.
-    pub fn clipped(&mut self, sort: &Sort, vars: &Vars, depth: usize) -> String {
+    pub fn clip(&mut self, sort: &Sort, vars: &Vars, depth: usize) -> String {
         let e = self.expr(sort, vars, depth);
         let simple = vars.iter().any(|v| v.0 == e);
         if simple {
@@ -207,7 +209,7 @@ impl Maker<'_> {
             _ => e,
         }
     }
-    /// A sort of a parameter of a process.
+    /// Returns a sort of a parameter of a process.
     pub fn parameter(&mut self) -> Sort {
         use super::data::{C, ID, POS, REAL};
         let sorts = [
@@ -235,12 +237,12 @@ impl Maker<'_> {
     }
 }
 
-fn bracketed(sort: &Sort) -> String {
+fn in_sort_brackets(sort: &Sort) -> String {
     if matches!(sort, Sort::Function(..)) { format!("({})", sort.text()) } else { sort.text() }
 }
 
 fn sorts(params: &[Sort]) -> String {
-    params.iter().map(bracketed).collect::<Vec<_>>().join(" # ")
+    params.iter().map(in_sort_brackets).collect::<Vec<_>>().join(" # ")
 }
 
 fn variables(vars: &Vars) -> String {

@@ -1,7 +1,7 @@
 //! Distributed searches with threads in place of processes, each with a model, connected by
 //! sockets.
 
-use super::inside::{Inside, Settings, answer, budget, compiled, counted};
+use super::inside::{Inside, Settings, answer, budget, compile, complete_counts};
 use super::plain::Found;
 use super::runs::{Answer, Counts};
 use mu_check::base::Diagnostic;
@@ -42,7 +42,7 @@ pub fn by_processes(inside: &Inside, check: &str, explore: &str) -> Result<Found
                     identity,
                 };
                 let (settings, counting) = (&settings, counting.as_ref());
-                let work = move || one(inside, settings, counting, &party);
+                let work = move || run_process(inside, settings, counting, &party);
                 std::thread::Builder::new()
                     .stack_size(64 << 20)
                     .spawn_scoped(scope, work)
@@ -67,7 +67,7 @@ pub fn by_processes(inside: &Inside, check: &str, explore: &str) -> Result<Found
 }
 
 /// Runs one process.
-fn one(
+fn run_process(
     inside: &Inside,
     settings: &Settings,
     counting: Option<&Settings>,
@@ -75,15 +75,15 @@ fn one(
 ) -> Result<Said, String> {
     let failed = |d: Diagnostic| format!("processes: {}", d.message);
     let budget = budget(None, 30_000);
-    let model = compiled(inside.linear.clone(), &settings.confluence())?;
-    let formulas = inside.over(&model)?;
+    let model = compile(inside.linear.clone(), &settings.confluence())?;
+    let formulas = inside.formulas_over(&model)?;
     let connections =
         meet(party, &budget, Duration::from_secs(20), &mut || Ok(())).map_err(failed)?;
     let allies = GroupPeers::new(SearchGroup::new(connections, None).map_err(failed)?);
     let counts = match counting {
         Some(counting) => {
             let options = EngineOptions { peers: Some(&allies), ..counting.options(&model) };
-            counted(Cluster.count(
+            complete_counts(Cluster.count(
                 &model,
                 EngineTask { capabilities: &[], options: &options, budget: &budget },
                 CountExtras::default(),

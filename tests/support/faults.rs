@@ -35,7 +35,7 @@ pub struct Fault {
     pub why: &'static str,
 }
 
-/// The specification with edits made.
+/// Returns the specification with edits made.
 pub fn patch(specification: &str, edits: &[(&str, &str)]) -> String {
     let mut text = specification.to_string();
     for (from, to) in edits {
@@ -66,7 +66,7 @@ pub const STORED: &str = "wib1 != c_data_undefined && wjb1 != c_data_undefined";
 pub const FIRST_STORES: &str =
     "wib1 == c_data_0 && wjb1 == c_data_0 && win1 == 0 && wjn1 == 0 && wip1 != wjp1 && pi != pj";
 
-/// The formula of cache consistency, published or stricter, with its instances narrowed.
+/// Returns the formula of cache consistency, published or stricter, with its instances narrowed.
 pub fn narrow(formula: &str, instances: &str) -> String {
     const GUARD: &str = "val(wjn1 < m_ip_prog_len && ";
     patch(formula, &[(GUARD, &format!("val({instances} && {}", &GUARD["val(".len()..]))])

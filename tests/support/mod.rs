@@ -60,7 +60,7 @@ pub fn explore(model: &Path, options: &[String]) -> (u64, u64, Value) {
     )
 }
 
-/// All files of the project with one of these extensions, and those of the folder that
+/// Returns all files of the project with one of these extensions, and those of the folder that
 /// `MU_CHECK_MODELS` names.
 pub fn reference_models(extensions: &[&str]) -> Vec<std::path::PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -313,9 +313,9 @@ pub struct Shape {
     pub labels: u32,
 }
 
-/// A model that is a function of its seed: random slot lists, requirements and steps (none to three
-/// a group and read vector, sometimes the same one twice). Groups with `tau` steps only are marked
-/// so; none is marked confluent.
+/// Returns a model that is a function of its seed: random slot lists, requirements and steps (none
+/// to three a group and read vector, sometimes the same one twice). Groups with `tau` steps only
+/// are marked so; none is marked confluent.
 pub fn random(seed: u64, shape: Shape) -> HandModel {
     let mut words = Random::new(seed ^ 0x5EED);
     let mut below = move |n: u32| (words.next_u64() % u64::from(n.max(1))) as u32;

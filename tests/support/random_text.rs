@@ -21,7 +21,7 @@ pub enum Sort {
 }
 
 impl Sort {
-    /// Its name in mCRL2.
+    /// Returns its name in mCRL2.
     pub fn text(self) -> &'static str {
         match self {
             Sort::Enum => "D",
@@ -85,7 +85,7 @@ const ACTIONS: [(&str, &[Sort]); 13] = [
 
 type Vars = Vec<(String, Sort)>;
 
-/// An expression of a sort.
+/// Returns an expression of a sort.
 pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String {
     let fitting: Vec<&String> = vars.iter().filter(|v| v.1 == sort).map(|v| &v.0).collect();
     if !fitting.is_empty() && (depth == 0 || t.chance(1, 2)) {
@@ -294,7 +294,7 @@ impl Writer<'_> {
             _ => action(self.t, vars, 1),
         }
     }
-    /// A process that begins with an action.
+    /// Returns a process that begins with an action.
     fn process(&mut self, depth: usize, vars: &Vars, level: usize) -> String {
         match if depth == 0 { 0 } else { self.t.below(9) } {
             0 | 1 => format!("{} . {}", self.multi(vars), self.rest(depth, vars, level)),
@@ -394,7 +394,7 @@ impl Writer<'_> {
     }
 }
 
-/// A specification: the text for the tool, the text for the operational rules.
+/// Returns a specification: the text for the tool, the text for the operational rules.
 pub fn specification(t: &mut Tape) -> (String, String) {
     const PARAMS: [Sort; 10] = [
         Sort::Enum,
@@ -453,12 +453,12 @@ pub fn specification(t: &mut Tape) -> (String, String) {
         init = format!("hide({{a, m, x}}, {init})");
     }
     let text = format!("{text}\ninit {init};\n");
-    (format!("{HEAD}{text}"), format!("{HEAD}{}", enumerated(&text)))
+    (format!("{HEAD}{text}"), format!("{HEAD}{}", bound_sums(&text)))
 }
 
-/// The text with bounded sums over the enumeration: `sum w1: Nat.` becomes `sum w1: Small.`, other
-/// occurrences of `w1` become `num(w1)`.
-fn enumerated(text: &str) -> String {
+/// Returns the text with bounded sums over the enumeration: `sum w1: Nat.` becomes `sum w1:
+/// Small.`, other occurrences of `w1` become `num(w1)`.
+fn bound_sums(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('w') {
@@ -504,7 +504,7 @@ struct FormulaWriter<'t> {
     fresh: usize,
 }
 
-/// A closed formula.
+/// Returns a closed formula.
 pub fn formula(t: &mut Tape, kind: Kind) -> String {
     let depth = 2 + t.below(5);
     FormulaWriter { t, kind, vars: Vec::new(), fixes: Vec::new(), fresh: 0 }.state(depth, true)

@@ -15,7 +15,7 @@ fn sorted_label(mut parts: Vec<String>) -> String {
     if parts.is_empty() { "tau".into() } else { parts.join("|") }
 }
 
-/// The same with the actions of each label in the order of their texts.
+/// Does the same with the actions of each label in the order of their texts.
 pub fn with_sorted_labels(mut lts: Lts) -> Lts {
     for text in &mut lts.table.texts {
         *text = sorted_label(parts(text).into_iter().map(str::to_string).collect());

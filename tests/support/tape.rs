@@ -26,8 +26,8 @@ impl Tape {
     pub fn replay(drawn: Vec<u32>) -> Self {
         Self { drawn, next: 0, random: None }
     }
-    /// The choices made.
-    pub fn used(&self) -> Vec<u32> {
+    /// Returns the choices made.
+    pub fn choices(&self) -> Vec<u32> {
         self.drawn[..self.next.min(self.drawn.len())].to_vec()
     }
     fn draw(&mut self) -> u32 {
@@ -37,7 +37,7 @@ impl Tape {
         self.next += 1;
         self.drawn[self.next - 1]
     }
-    /// A number in `0..bound`.
+    /// Returns a number in `0..bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u64::from(self.draw()) * bound as u64) >> 32) as usize
     }

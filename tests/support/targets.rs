@@ -99,7 +99,7 @@ pub fn lts(data: &[u8]) {
     InferredLabels::new(&lts.table.texts).expect("labels of any form have a meaning");
 }
 
-fn solved(game: &mu_check::game::Game) {
+fn expect_solvable(game: &mu_check::game::Game) {
     if game.vertex_count() < 10_000 {
         let solution = default_solver().solve(game, &budget()).expect("a small game is solved");
         verify::verify(game, &solution).expect("the solution is right");
@@ -109,7 +109,7 @@ fn solved(game: &mu_check::game::Game) {
 /// Files of parity games: parsed files are solved, written, and read again.
 pub fn parity_game(data: &[u8]) {
     let Ok(game) = pg::read(&text(data)) else { return };
-    solved(&game);
+    expect_solvable(&game);
     let mut bytes = Vec::new();
     pg::write(&game, &mut bytes).expect("what was read can be written");
     let again = pg::read(&text(&bytes)).expect("what is written can be read");
@@ -119,7 +119,7 @@ pub fn parity_game(data: &[u8]) {
 /// Files of boolean equation systems, and of such with data.
 pub fn equations(data: &[u8]) {
     if let Ok(game) = bes::read(&text(data)) {
-        solved(&game);
+        expect_solvable(&game);
     }
     let mut sources = SourceMap::new();
     let source = sources.add("fuzz", text(data));

@@ -224,7 +224,7 @@ impl Generator<'_> {
     fn chance(&mut self, numerator: usize, denominator: usize) -> bool {
         self.random.chance(numerator, denominator)
     }
-    fn one(&mut self, list: &[&'static str]) -> &'static str {
+    fn choose(&mut self, list: &[&'static str]) -> &'static str {
         list[self.random.below(list.len())]
     }
     fn file(&mut self) -> String {
@@ -327,13 +327,13 @@ impl Generator<'_> {
                 Sort::Bool => format!("{cell} = False"),
                 Sort::Int if s.kind == Kind::Constant || self.chance(1, 12) => {
                     self.use_of("boundary");
-                    let number = self.one(&BOUNDARIES);
+                    let number = self.choose(&BOUNDARIES);
                     format!("{cell} = {number}")
                 }
                 Sort::Int => format!("{cell} = 0"),
                 Sort::Real => {
                     self.use_of("fraction");
-                    format!("{cell} = {}", self.one(&["0.5", "0.0", "1.25"]))
+                    format!("{cell} = {}", self.choose(&["0.5", "0.0", "1.25"]))
                 }
                 Sort::Proc if procs.is_empty() || self.chance(1, 2) => continue,
                 Sort::Proc if self.chance(1, 3) => format!("{cell} <> p"),
@@ -392,9 +392,9 @@ impl Generator<'_> {
     fn process(&mut self, procs: &[&'static str]) -> &'static str {
         if procs.is_empty() || self.chance(1, 40) {
             self.use_of("fixed process");
-            return self.one(&["#1", "#1", "#2"]);
+            return self.choose(&["#1", "#1", "#2"]);
         }
-        self.one(procs)
+        self.choose(procs)
     }
     /// Returns the process that must be the first index of a symbol, if it is restricted.
     fn owners(&self, s: Symbol, observer: Observer) -> Option<&'static str> {
@@ -453,19 +453,19 @@ impl Generator<'_> {
     }
     fn constant(&mut self, sort: Sort, procs: &[&'static str]) -> Option<String> {
         Some(match sort {
-            Sort::Place => self.one(&["A", "B", "C"]).into(),
-            Sort::Bool => self.one(&["True", "False"]).into(),
+            Sort::Place => self.choose(&["A", "B", "C"]).into(),
+            Sort::Bool => self.choose(&["True", "False"]).into(),
             Sort::Int if self.chance(1, 10) => {
                 self.use_of("boundary");
-                self.one(&BOUNDARIES).into()
+                self.choose(&BOUNDARIES).into()
             }
             Sort::Int => {
                 self.use_of("number");
-                self.one(&["0", "1", "2", "-1"]).into()
+                self.choose(&["0", "1", "2", "-1"]).into()
             }
             Sort::Real => {
                 self.use_of("fraction");
-                self.one(&["0.5", "1.25", "0", "1"]).into()
+                self.choose(&["0.5", "1.25", "0", "1"]).into()
             }
             Sort::Proc => self.process(procs).into(),
             Sort::Abstract => return None,
@@ -487,7 +487,7 @@ impl Generator<'_> {
             }
         };
         if matches!(s.sort, Sort::Int | Sort::Real) && self.chance(1, 4) {
-            let one = self.one(&["1", "2"]);
+            let one = self.choose(&["1", "2"]);
             term = match self.random.below(4) {
                 0 => {
                     self.use_of("+");
@@ -513,7 +513,7 @@ impl Generator<'_> {
     fn literal(&mut self, procs: &[&'static str], observer: Observer, alone: bool) -> String {
         if procs.len() > 1 && self.chance(1, 12) {
             let (a, b) = (self.process(procs), self.process(procs));
-            let sign = self.one(&["=", "<>", "<", "<=", ">", ">="]);
+            let sign = self.choose(&["=", "<>", "<", "<=", ">", ">="]);
             self.use_of("order of processes");
             self.use_of(sign);
             return format!("{a} {sign} {b}");
@@ -527,7 +527,7 @@ impl Generator<'_> {
             return format!("holds({argument})");
         }
         if self.chance(1, 60) {
-            let constant = self.one(&["true", "false"]);
+            let constant = self.choose(&["true", "false"]);
             self.use_of(constant);
             return constant.into();
         }
@@ -547,9 +547,9 @@ impl Generator<'_> {
             return "true".into();
         };
         let sign = match s.sort {
-            Sort::Int | Sort::Real => self.one(&["=", "<>", "<", "<=", ">", ">="]),
-            Sort::Proc => self.one(&["=", "=", "<>", "<", ">="]),
-            _ => self.one(&["=", "=", "<>"]),
+            Sort::Int | Sort::Real => self.choose(&["=", "<>", "<", "<=", ">", ">="]),
+            Sort::Proc => self.choose(&["=", "=", "<>", "<", ">="]),
+            _ => self.choose(&["=", "=", "<>"]),
         };
         self.use_of(sign);
         format!("{left} {sign} {right}")
@@ -560,7 +560,7 @@ impl Generator<'_> {
         }
         let a = self.formula(procs, observer, depth - 1);
         let b = self.formula(procs, observer, depth - 1);
-        let sign = self.one(&["&&", "||", "not", "=>", "<=>", "if"]);
+        let sign = self.choose(&["&&", "||", "not", "=>", "<=>", "if"]);
         self.use_of(sign);
         match sign {
             "not" => format!("not ({a})"),
@@ -613,7 +613,7 @@ impl Generator<'_> {
                 Observer::Actor(actor) if self.shape.private => actor,
                 _ => self.process(procs),
             };
-            guard.push(format!("At[{who}] = {}", self.one(&["A", "A", "B", "C"])));
+            guard.push(format!("At[{who}] = {}", self.choose(&["A", "A", "B", "C"])));
         }
         if self.chance(1, 2) {
             guard.push(self.formula(procs, observer, 2));
@@ -628,7 +628,7 @@ impl Generator<'_> {
         }
         if self.chance(1, 5) {
             let word =
-                self.one(&["forall_other", "forall_other", "exists_other", "forall", "exists"]);
+                self.choose(&["forall_other", "forall_other", "exists_other", "forall", "exists"]);
             self.use_of(word);
             let inner: Vec<&'static str> = procs.iter().copied().chain(["o"]).collect();
             guard.push(format!("({word} o. {})", self.formula(&inner, observer, 1)));
@@ -672,7 +672,7 @@ impl Generator<'_> {
             || !matches!(s.sort, Sort::Int | Sort::Real) && self.chance(1, 10);
         let value = if any {
             self.use_of("assign any");
-            self.one(&[".", "?"]).to_string()
+            self.choose(&[".", "?"]).to_string()
         } else if s.sort == Sort::Int && self.chance(1, 2) {
             // Increments and decrements stay close to 0.
             let own = match observer {

@@ -165,7 +165,7 @@ impl Naive<'_> {
             .iter()
             .any(|env| self.cube(s, env, &claim.cube))
     }
-    fn allowed(&self, s: &State) -> bool {
+    fn is_allowed(&self, s: &State) -> bool {
         !self.system.invariants.iter().any(|c| self.claim(s, c))
     }
     /// Returns the initial states. Only if there is none may cells contain the process beyond the
@@ -175,7 +175,7 @@ impl Naive<'_> {
         if states.is_empty() {
             states = self.satisfying(self.n + 1);
         }
-        states.retain(|s| self.allowed(s));
+        states.retain(|s| self.is_allowed(s));
         states
     }
     /// True if the state satisfies `init`, with empty buffers, and contradicts no assumption.
@@ -184,7 +184,7 @@ impl Naive<'_> {
         let init = &self.system.init;
         let holds = |env: &Env| init.dnf.iter().any(|cube| self.cube(s, env, cube));
         s.buffers.iter().all(VecDeque::is_empty)
-            && self.allowed(s)
+            && self.is_allowed(s)
             && self.assignments(init.params.len() as u32, false).iter().all(holds)
     }
     fn satisfying(&self, processes: u32) -> Vec<State> {
@@ -324,7 +324,7 @@ impl Naive<'_> {
                 out.push((format!("flush({})", p + 1), next));
             }
         }
-        out.retain(|(_, s)| self.allowed(s));
+        out.retain(|(_, s)| self.is_allowed(s));
         out
     }
     /// Returns all reachable states with their steps; `None` if there are more than `most`.

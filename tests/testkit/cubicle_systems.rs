@@ -75,7 +75,7 @@ fn number(n: i64) -> Term {
     Term::Number(BigRational::from_integer(n.into()), false, Place::default())
 }
 
-fn named(text: &str) -> Term {
+fn name_term(text: &str) -> Term {
     Term::Name(name(text))
 }
 
@@ -146,7 +146,7 @@ impl Maker<'_> {
             let s = &self.symbols[at];
             let (sort, open) = (s.sort, s.sort != Sort::Int && self.shape.open);
             let cell = match s.arity {
-                0 => named(s.name),
+                0 => name_term(s.name),
                 1 => Term::Cell(name(s.name), vec![name("p")]),
                 _ => Term::Cell(name(s.name), vec![name("p"), name("q")]),
             };
@@ -155,14 +155,14 @@ impl Maker<'_> {
             }
             let value = match sort {
                 Sort::Int => number(0),
-                Sort::Bool => named("False"),
-                _ => named("A"),
+                Sort::Bool => name_term("False"),
+                _ => name_term("A"),
             };
             let own = Formula::Compare(cell.clone(), Cmp::Eq, value);
             let other = Formula::Compare(
                 cell,
                 Cmp::Eq,
-                if sort == Sort::Loc { named("B") } else { named("True") },
+                if sort == Sort::Loc { name_term("B") } else { name_term("True") },
             );
             parts.push(if open && self.random.chance(1, 10) {
                 Formula::Or(vec![own, other])
@@ -198,7 +198,7 @@ impl Maker<'_> {
             .map(|_| if own { name("p") } else { self.index(procs) })
             .collect();
         let s = &self.symbols[at];
-        let cell = if args.is_empty() { named(s.name) } else { Term::Cell(name(s.name), args) };
+        let cell = if args.is_empty() { name_term(s.name) } else { Term::Cell(name(s.name), args) };
         if claim && s.declared == DeclarationKind::Weak {
             return Term::By(self.random.choose(procs).clone(), Box::new(cell));
         }
@@ -206,8 +206,8 @@ impl Maker<'_> {
     }
     fn constant(&mut self, sort: Sort, procs: &[Name]) -> Term {
         match sort {
-            Sort::Loc => named(["A", "B", "C"][self.random.below(3)]),
-            Sort::Bool => named(["True", "False"][self.random.below(2)]),
+            Sort::Loc => name_term(["A", "B", "C"][self.random.below(3)]),
+            Sort::Bool => name_term(["True", "False"][self.random.below(2)]),
             Sort::Int => number(self.random.below(3) as i64),
             Sort::Proc => Term::Name(self.index(procs)),
         }

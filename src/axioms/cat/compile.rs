@@ -104,7 +104,7 @@ impl<'a> Compiler<'a> {
     /// so that models rely on it.
     fn updates_store_after_they_load(&mut self, span: Span) {
         let [rmw, co, rf] = [RelationId::RMW, RelationId::CO, RelationId::RF]
-            .map(|id| self.given(NameMeaning::Relation(id), span));
+            .map(|id| self.vocabulary_node(NameMeaning::Relation(id), span));
         let load_after_store = self.program.node(CatOp::Compose(co, rf), CatType::Relation);
         let store_to_load = self.program.node(CatOp::Inverse(rmw), CatType::Relation);
         let wrong = self.program.intersection(load_after_store, store_to_load);
@@ -365,7 +365,7 @@ impl<'a> Compiler<'a> {
         if name == "co" && !self.chooses_coherence {
             // The front end chooses the order; it must be one of the model's.
             self.chooses_coherence = true;
-            let co = self.given(NameMeaning::Relation(RelationId::CO), span);
+            let co = self.vocabulary_node(NameMeaning::Relation(RelationId::CO), span);
             let stage = self.program.nodes[set.index()].stage.max(2);
             let name = "a coherence order of the model".to_string();
             self.program.checks.push(AxiomCheck {
@@ -386,9 +386,9 @@ impl<'a> Compiler<'a> {
     fn memory_order(&mut self, span: Span, set: CatNodeId, env: Env) -> Compiled<Env> {
         self.chooses_coherence = true;
         let (element, _) = self.choice(span, set, false)?;
-        let chosen = self.placed(CatOp::AsRelation(element), CatType::Relation, span);
+        let chosen = self.node_at(CatOp::AsRelation(element), CatType::Relation, span);
         let given = [RelationId::LOC, RelationId::CO].map(NameMeaning::Relation);
-        let [loc, co] = given.map(|name| self.given(name, span));
+        let [loc, co] = given.map(|name| self.vocabulary_node(name, span));
         let local = self.program.intersection(chosen, loc);
         let other = self.program.difference(local, co);
         let stage = self.program.nodes[other.index()].stage;
@@ -408,7 +408,7 @@ impl<'a> Compiler<'a> {
             (TestKind::Empty, CatValue::Node(s)) => match self.program.kind(*s) {
                 CatType::Set | CatType::Relation => *s,
                 // The kind is known when the value is computed.
-                CatType::Value => self.placed(CatOp::AsPairs(*s), CatType::Relation, test.of.span),
+                CatType::Value => self.node_at(CatOp::AsPairs(*s), CatType::Relation, test.of.span),
             },
             (TestKind::Empty, CatValue::Empty) => self.program.node(CatOp::Nothing, CatType::Set),
             _ => self.pairs_of(&value, test.of.span)?,

@@ -181,7 +181,7 @@ impl Compiler<'_> {
         match v {
             CatValue::Node(s) => match self.program.kind(*s) {
                 CatType::Set => Ok(*s),
-                CatType::Value => Ok(self.placed(CatOp::AsSet(*s), CatType::Set, span)),
+                CatType::Value => Ok(self.node_at(CatOp::AsSet(*s), CatType::Set, span)),
                 CatType::Relation => wrong(span, "this is a relation: expected a set of events"),
             },
             CatValue::Empty => Ok(self.program.node(CatOp::Nothing, CatType::Set)),
@@ -193,7 +193,7 @@ impl Compiler<'_> {
         match v {
             CatValue::Node(s) => match self.program.kind(*s) {
                 CatType::Relation => Ok(*s),
-                CatType::Value => Ok(self.placed(CatOp::AsRelation(*s), CatType::Relation, span)),
+                CatType::Value => Ok(self.node_at(CatOp::AsRelation(*s), CatType::Relation, span)),
                 CatType::Set => wrong(
                     span,
                     "this is a set of events: expected a relation (`[s]` is the identity on a set `s`)",
@@ -205,19 +205,19 @@ impl Compiler<'_> {
     }
     /// Returns the node of a name of the vocabulary; the empty node if no execution has such
     /// events.
-    pub(super) fn given(&mut self, name: NameMeaning, span: Span) -> CatNodeId {
+    pub(super) fn vocabulary_node(&mut self, name: NameMeaning, span: Span) -> CatNodeId {
         if self.vocabulary.is_never(name) {
             let kind =
                 if matches!(name, NameMeaning::Set(_)) { CatType::Set } else { CatType::Relation };
             return self.program.node(CatOp::Nothing, kind);
         }
-        let node_id = self.program.given(name);
+        let node_id = self.program.vocabulary_node(name);
         if self.vocabulary.is_missing(name) {
             self.missing.entry(node_id).or_insert(span);
         }
         node_id
     }
-    pub(super) fn placed(&mut self, op: CatOp, kind: CatType, span: Span) -> CatNodeId {
+    pub(super) fn node_at(&mut self, op: CatOp, kind: CatType, span: Span) -> CatNodeId {
         let node_id = self.program.node(op, kind);
         self.spans.entry(node_id).or_insert(span);
         node_id
@@ -314,7 +314,7 @@ impl Compiler<'_> {
             return Ok(value.clone());
         }
         if let Some(given) = self.vocabulary.find(name) {
-            return Ok(CatValue::Node(self.given(given, span)));
+            return Ok(CatValue::Node(self.vocabulary_node(given, span)));
         }
         if let Some(p) = Primitive::by_name(name) {
             return Ok(CatValue::Primitive(p));
@@ -569,7 +569,7 @@ impl Compiler<'_> {
                 }
                 let found = [tag, &first, &upper].into_iter().find_map(|n| self.vocabulary.find(n));
                 match found {
-                    Some(name) => Ok(CatValue::Node(self.given(name, argument.span))),
+                    Some(name) => Ok(CatValue::Node(self.vocabulary_node(name, argument.span))),
                     None => {
                         self.unknown += 1;
                         wrong(argument.span, format!("no events can have the tag `'{tag}` here"))
@@ -586,7 +586,7 @@ impl Compiler<'_> {
                     _ if self.is_nothing(&of) => Ok(of),
                     CatValue::Node(s) if self.program.kind(s) != CatType::Value => {
                         let kind = self.program.kind(s);
-                        Ok(CatValue::Node(self.placed(CatOp::OnlyEmpty(s), kind, exp.span)))
+                        Ok(CatValue::Node(self.node_at(CatOp::OnlyEmpty(s), kind, exp.span)))
                     }
                     _ => wrong(
                         argument.span,
@@ -900,7 +900,7 @@ impl Compiler<'_> {
             env: env.clone(),
             inputs: inputs.into_iter().collect(),
         });
-        Ok(CatValue::Node(self.placed(CatOp::Interpret(index), CatType::Value, exp.span)))
+        Ok(CatValue::Node(self.node_at(CatOp::Interpret(index), CatType::Value, exp.span)))
     }
     /// Collects the nodes that the free names of an expression depend on.
     fn inputs(
@@ -922,7 +922,7 @@ impl Compiler<'_> {
             let value = match env.find(n) {
                 Some(v) => v.clone(),
                 None => match self.vocabulary.find(n) {
-                    Some(given) => CatValue::Node(self.given(given, exp.span)),
+                    Some(given) => CatValue::Node(self.vocabulary_node(given, exp.span)),
                     None if Primitive::by_name(n).is_some() => continue,
                     None => {
                         self.unknown += 1;

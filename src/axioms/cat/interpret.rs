@@ -106,7 +106,7 @@ pub trait Nodes {
     /// Returns the value of a node.
     fn data_of(&self, node_id: CatNodeId) -> Data;
     /// Returns the value of a name of the vocabulary.
-    fn given(&self, name: NameMeaning) -> Data;
+    fn vocabulary_value(&self, name: NameMeaning) -> Data;
 }
 
 /// The interpreter.
@@ -146,7 +146,7 @@ impl Data {
         }
     }
     /// True if two values are equal; functions are never equal.
-    pub fn same(&self, other: &Data) -> bool {
+    pub fn equals(&self, other: &Data) -> bool {
         match (self, other) {
             (Data::Set(a), Data::Set(b)) => a == b,
             (Data::Relation(a), Data::Relation(b)) => a == b,
@@ -160,10 +160,10 @@ impl Data {
             (Data::Event(a), Data::Event(b)) => a == b,
             (Data::Pair(a, b), Data::Pair(c, d)) => (a, b) == (c, d),
             (Data::Tuple(a), Data::Tuple(b)) => {
-                a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.same(y))
+                a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.equals(y))
             }
             (Data::Many(a), Data::Many(b)) => {
-                a.len() == b.len() && a.iter().all(|x| b.iter().any(|y| x.same(y)))
+                a.len() == b.len() && a.iter().all(|x| b.iter().any(|y| x.equals(y)))
             }
             (Data::Known(CatValue::Tag(a)), Data::Known(CatValue::Tag(b))) => a == b,
             _ => false,
@@ -202,7 +202,7 @@ pub fn by_location(skeleton: &Skeleton, set: &Set) -> Vec<Set> {
 
 /// Returns the transitive closure of a relation. An order on a set extends the closure, so that
 /// paths through events outside the set count as well.
-pub fn closed(relation: &Relation) -> Rc<Relation> {
+pub fn transitive_closure(relation: &Relation) -> Rc<Relation> {
     let mut closed = relation.clone();
     closed.close_transitively();
     Rc::new(closed)
@@ -444,15 +444,15 @@ impl<'a> Interpreter<'a> {
         }
         self.exp(&clause.body, &inner)
     }
-    fn known(&self, value: &CatValue) -> Data {
+    fn data_of_value(&self, value: &CatValue) -> Data {
         match value {
             CatValue::Node(s) => self.nodes.data_of(*s),
             CatValue::Empty => Data::Empty,
             CatValue::Tuple(parts) => {
-                Data::Tuple(Rc::new(parts.iter().map(|p| self.known(p)).collect()))
+                Data::Tuple(Rc::new(parts.iter().map(|p| self.data_of_value(p)).collect()))
             }
             CatValue::List(parts) => {
-                Data::Many(Rc::new(parts.iter().map(|p| self.known(p)).collect()))
+                Data::Many(Rc::new(parts.iter().map(|p| self.data_of_value(p)).collect()))
             }
             CatValue::Tags(tags) => Data::Many(Rc::new(
                 tags.iter().map(|t| Data::Known(CatValue::Tag(t.clone()))).collect(),
@@ -465,10 +465,10 @@ impl<'a> Interpreter<'a> {
             return Ok(data.clone());
         }
         if let Some(value) = names.base.find(name) {
-            return Ok(self.known(value));
+            return Ok(self.data_of_value(value));
         }
         if let Some(given) = self.vocabulary.find(name) {
-            return Ok(self.nodes.given(given));
+            return Ok(self.nodes.vocabulary_value(given));
         }
         match Primitive::by_name(name) {
             Some(p) => Ok(Data::Known(CatValue::Primitive(p))),
@@ -545,11 +545,11 @@ impl<'a> Interpreter<'a> {
             }
             _ => {
                 let (x, y) = (self.elements(a, sa)?, self.elements(b, sb)?);
-                let in_y = |d: &Data| y.iter().any(|e| e.same(d));
+                let in_y = |d: &Data| y.iter().any(|e| e.equals(d));
                 let out: Vec<Data> = match op {
                     Binary::Union => {
                         let new: Vec<Data> =
-                            y.iter().filter(|d| !x.iter().any(|e| e.same(d))).cloned().collect();
+                            y.iter().filter(|d| !x.iter().any(|e| e.equals(d))).cloned().collect();
                         x.into_iter().chain(new).collect()
                     }
                     Binary::Intersection => x.into_iter().filter(in_y).collect(),
@@ -581,7 +581,7 @@ impl<'a> Interpreter<'a> {
                     );
                 }
                 let mut all = self.elements(set, span)?;
-                if !all.iter().any(|e| e.same(&element)) {
+                if !all.iter().any(|e| e.equals(&element)) {
                     all.push(element);
                 }
                 Ok(Data::Many(Rc::new(all)))
@@ -657,7 +657,7 @@ impl<'a> Interpreter<'a> {
                 Data::Tuple(parts) if parts.len() == 2 => {
                     let set = parts[0].clone().into_set(n, span)?;
                     let given = parts[1].clone().into_relation(n, span)?;
-                    let extends = closed(&given);
+                    let extends = transitive_closure(&given);
                     Ok(Data::Orders { set, extends, by_location: p == Primitive::GenerateOrders })
                 }
                 other => {
@@ -701,17 +701,17 @@ impl<'a> Interpreter<'a> {
             IfCondition::Not(a) => !self.condition(a, names)?,
             IfCondition::And(a, b) => self.condition(a, names)? && self.condition(b, names)?,
             IfCondition::Or(a, b) => self.condition(a, names)? || self.condition(b, names)?,
-            IfCondition::Equal(a, b) => self.exp(a, names)?.same(&self.exp(b, names)?),
+            IfCondition::Equal(a, b) => self.exp(a, names)?.equals(&self.exp(b, names)?),
             IfCondition::Subset(a, b) => {
                 let (x, y) = (
                     self.elements(self.exp(a, names)?, a.span)?,
                     self.elements(self.exp(b, names)?, b.span)?,
                 );
-                x.iter().all(|d| y.iter().any(|e| e.same(d)))
+                x.iter().all(|d| y.iter().any(|e| e.equals(d)))
             }
             IfCondition::In(a, b) => {
                 let (x, y) = (self.exp(a, names)?, self.elements(self.exp(b, names)?, b.span)?);
-                y.iter().any(|e| e.same(&x))
+                y.iter().any(|e| e.equals(&x))
             }
         })
     }
@@ -763,7 +763,7 @@ impl<'a> Interpreter<'a> {
                 inner = Self::bind(&inner, &b.pattern, value.clone(), b.span)?;
                 next.push(value);
             }
-            if next.iter().zip(&values).all(|(a, b)| a.same(b)) {
+            if next.iter().zip(&values).all(|(a, b)| a.equals(b)) {
                 return Ok(inner);
             }
             values = next;

@@ -67,7 +67,7 @@ const MARKS: &[&str] = &[
 
 impl CatToken {
     /// Prints the token for a message.
-    pub fn shown(&self) -> String {
+    pub fn description(&self) -> String {
         match self {
             CatToken::Name(n) => format!("`{n}`"),
             CatToken::Keyword(k) | CatToken::Mark(k) => format!("`{k}`"),

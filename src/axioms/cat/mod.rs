@@ -87,7 +87,7 @@ pub struct CatModel {
 /// Returns the nodes that the checks and choices of a program depend on.
 fn live_nodes(program: &CatProgram) -> Vec<CatNodeId> {
     let checks = program.checks.iter().map(|c| plan::root(c.property));
-    plan::needed(program, checks.chain(program.choices.iter().map(|c| c.from)))
+    plan::dependencies(program, checks.chain(program.choices.iter().map(|c| c.from)))
 }
 
 /// Returns the name of the vocabulary that a node reads.
@@ -175,10 +175,10 @@ impl CatModel {
         let live_names =
             live_nodes(&program).into_iter().filter_map(|s| given_name(&program, s)).collect();
         show_statements.retain(|(_, node)| {
-            plan::needed(&program, [*node]).iter().all(|s| !missing.contains_key(s))
+            plan::dependencies(&program, [*node]).iter().all(|s| !missing.contains_key(s))
         });
         definitions.retain(|_, node| {
-            plan::needed(&program, [*node]).iter().all(|s| !missing.contains_key(s))
+            plan::dependencies(&program, [*node]).iter().all(|s| !missing.contains_key(s))
         });
         let plan = EvaluationPlan::of(&mut program);
         let mut counts = [0u32; 3];

@@ -86,7 +86,7 @@ pub fn names(
     resolver_state.file(source);
     let last: HashMap<String, usize> = resolver_state.scope.iter().cloned().collect();
     for name in vocabulary.names().chain(Primitive::ALL.iter().map(|p| p.0)).filter(|n| *n != "_") {
-        resolver_state.given_of(name);
+        resolver_state.vocabulary_name(name);
     }
     let mut out = resolver_state.out;
     for (name, of) in last {
@@ -129,7 +129,7 @@ impl NameResolver<'_> {
         line(self.sources.text(span))
     }
     /// Returns the name of the language with this text, if there is one.
-    fn given_of(&mut self, name: &str) -> Option<usize> {
+    fn vocabulary_name(&mut self, name: &str) -> Option<usize> {
         if let Some(of) = self.given.get(name) {
             return Some(*of);
         }
@@ -153,7 +153,7 @@ impl NameResolver<'_> {
     }
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = self.scope.iter().rev().find(|s| s.0 == name).map(|s| s.1);
-        found.or_else(|| self.given_of(name))
+        found.or_else(|| self.vocabulary_name(name))
     }
     fn uses(&mut self, place: Span, name: &str) {
         if let Some(of) = self.find(name) {
@@ -177,7 +177,7 @@ impl NameResolver<'_> {
         }
     }
     /// Runs `inner` in a local scope.
-    fn within(&mut self, span: Span, inner: impl FnOnce(&mut Self)) {
+    fn with_scope(&mut self, span: Span, inner: impl FnOnce(&mut Self)) {
         let (depth, outer) = (self.scope.len(), self.inside.replace(span));
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || inner(self));
         self.inside = outer;
@@ -244,7 +244,7 @@ impl NameResolver<'_> {
             Statement::Procedure(name, pattern, body) => {
                 let says = format!("procedure {}", self.head(ins.span, "="));
                 self.binds(NameRole::Process, name, ins.span, says);
-                self.within(ins.span, |w| {
+                self.with_scope(ins.span, |w| {
                     w.locals(pattern);
                     w.statements(body);
                 });
@@ -256,7 +256,7 @@ impl NameResolver<'_> {
             }
             Statement::Forall(name, set, body) => {
                 self.exp(set);
-                self.within(ins.span, |w| {
+                self.with_scope(ins.span, |w| {
                     w.local(name);
                     w.statements(body);
                 });
@@ -385,11 +385,11 @@ impl NameResolver<'_> {
                 self.exp(a);
                 self.exp(b);
             }
-            ExpressionKind::Fun(pattern, body) => self.within(exp.span, |w| {
+            ExpressionKind::Fun(pattern, body) => self.with_scope(exp.span, |w| {
                 w.locals(pattern);
                 w.exp(body);
             }),
-            ExpressionKind::Let(recursive, bindings, body) => self.within(exp.span, |w| {
+            ExpressionKind::Let(recursive, bindings, body) => self.with_scope(exp.span, |w| {
                 w.bindings(*recursive, bindings, Span::default());
                 w.exp(body);
             }),
@@ -409,7 +409,7 @@ impl NameResolver<'_> {
             ExpressionKind::MatchSet(of, empty, clause) => {
                 self.exp(of);
                 self.exp(empty);
-                self.within(exp.span, |w| {
+                self.with_scope(exp.span, |w| {
                     clause
                         .before
                         .iter()

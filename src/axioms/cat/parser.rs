@@ -100,14 +100,14 @@ impl Parser {
         self.tokens[self.at].1
     }
     /// Returns the range from a position to the last token read.
-    fn since(&self, from: Span) -> Span {
+    fn span_since(&self, from: Span) -> Span {
         from.to(self.tokens[self.at.saturating_sub(1)].1)
     }
     fn refuse<T>(&self, expected: &str) -> Parsed<T> {
         Err(Diagnostic::at(
             Stage::Syntax,
             self.span(),
-            format!("unexpected {}: expected {expected}", self.token().shown()),
+            format!("unexpected {}: expected {expected}", self.token().description()),
         ))
     }
     fn is_mark(&self, mark: &str) -> bool {
@@ -180,7 +180,7 @@ impl Parser {
     fn statement(&mut self) -> Parsed<Ins> {
         let from = self.span();
         let node = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.statement_node())?;
-        Ok(Ins { span: self.since(from), node })
+        Ok(Ins { span: self.span_since(from), node })
     }
     fn statement_node(&mut self) -> Parsed<Statement> {
         let CatToken::Keyword(word) = *self.token() else {
@@ -347,7 +347,7 @@ impl Parser {
         self.at += 1;
         let of = self.exp()?;
         let name = self.as_name()?;
-        Ok(TestStatement { span: self.since(from), role, negated, kind, of, name })
+        Ok(TestStatement { span: self.span_since(from), role, negated, kind, of, name })
     }
 
     // Bindings.
@@ -397,7 +397,7 @@ impl Parser {
             let pattern = self.parameters()?;
             self.need_mark("=")?;
             let body = self.exp()?;
-            let span = self.since(from);
+            let span = self.span_since(from);
             let value = Arc::new(Exp { span, node: ExpressionKind::Fun(pattern, body) });
             return Ok(LetBinding { span, pattern: BindingPattern::One(Some(name)), value });
         }
@@ -405,13 +405,13 @@ impl Parser {
             if self.is_mark("(") { self.parameters()? } else { Self::pattern(self.variables()?) };
         self.need_mark("=")?;
         let value = self.exp()?;
-        Ok(LetBinding { span: self.since(from), pattern, value })
+        Ok(LetBinding { span: self.span_since(from), pattern, value })
     }
 
     // Expressions.
 
     fn make(&self, from: Span, node: ExpressionKind) -> Arc<Exp> {
-        Arc::new(Exp { span: self.since(from), node })
+        Arc::new(Exp { span: self.span_since(from), node })
     }
     fn exp(&mut self) -> Parsed<Arc<Exp>> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.exp_node())

@@ -32,7 +32,10 @@ pub struct EvaluationPlan {
 }
 
 /// Returns the nodes that the roots depend on, including the roots, ascending.
-pub fn needed(program: &CatProgram, roots: impl IntoIterator<Item = CatNodeId>) -> Vec<CatNodeId> {
+pub fn dependencies(
+    program: &CatProgram,
+    roots: impl IntoIterator<Item = CatNodeId>,
+) -> Vec<CatNodeId> {
     let mut seen = vec![false; program.nodes.len()];
     let mut todo: Vec<CatNodeId> = roots.into_iter().collect();
     while let Some(at) = todo.pop() {
@@ -93,7 +96,7 @@ pub fn root(property: Property) -> CatNodeId {
 impl EvaluationPlan {
     /// Plans a program, and fills the bodies of its groups.
     pub fn of(program: &mut CatProgram) -> Self {
-        let live = needed(
+        let live = dependencies(
             program,
             program
                 .checks
@@ -125,7 +128,7 @@ impl EvaluationPlan {
                 .enumerate()
                 .filter(|(_, c)| must(c.role) && c.stage as usize == stage)
             {
-                take(&needed(program, [root(c.property)]), steps_out);
+                take(&dependencies(program, [root(c.property)]), steps_out);
                 steps_out.push(PlanStep::Check(narrow::index(i)));
             }
             // The nodes of this stage that later stages need.
@@ -136,11 +139,11 @@ impl EvaluationPlan {
                 .map(|c| root(c.property));
             let later: Vec<CatNodeId> =
                 later.chain(program.choices.iter().map(|c| c.from)).collect();
-            take(&needed(program, later), steps_out);
+            take(&dependencies(program, later), steps_out);
         }
         for stage in 0..stages {
             for (i, c) in program.checks.iter().enumerate().filter(|(_, c)| !must(c.role)) {
-                let list = needed(program, [root(c.property)]);
+                let list = dependencies(program, [root(c.property)]);
                 let wanted = |s: CatNodeId| {
                     program.nodes[s.index()].stage as usize == stage
                         && !std::mem::replace(&mut done[s.index()], true)

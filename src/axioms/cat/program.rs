@@ -278,7 +278,7 @@ impl CatProgram {
         self.nodes[node_id.index()].op
     }
     /// Returns the node of a name of the vocabulary.
-    pub fn given(&mut self, name: NameMeaning) -> CatNodeId {
+    pub fn vocabulary_node(&mut self, name: NameMeaning) -> CatNodeId {
         match name {
             NameMeaning::Set(id) => self.node(CatOp::GivenSet(id), CatType::Set),
             NameMeaning::Relation(id) => self.node(CatOp::GivenRelation(id), CatType::Relation),

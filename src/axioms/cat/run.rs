@@ -1,8 +1,8 @@
 //! Evaluation of a compiled model on executions.
 //!
 //! A [`Session`] owns the matrices of all nodes and reuses them for all executions. Only the
-//! interpreter allocates for each execution. [`Session::on`] reads a skeleton and computes stage 0;
-//! [`ModelRun::reads`] reads `rf`, [`ModelRun::coherence`] reads `co`. Each returns whether the
+//! interpreter allocates for each execution. [`Session::start`] reads a skeleton and computes stage
+//! 0; [`ModelRun::reads`] reads `rf`, [`ModelRun::coherence`] reads `co`. Each returns whether the
 //! axioms that are determined so far hold, so that a front end drops a choice as early as possible.
 
 use std::rc::Rc;
@@ -11,8 +11,10 @@ use mu_base::{Diagnostic, Span, Stage, narrow};
 
 use super::CatModel;
 use super::ast::{TestKind, TestRole};
-use super::interpret::{Data, Interpreter, Nodes, by_location, closed, each_order, is_order};
-use super::plan::{PlanStep, needed, steps};
+use super::interpret::{
+    Data, Interpreter, Nodes, by_location, each_order, is_order, transitive_closure,
+};
+use super::plan::{PlanStep, dependencies, steps};
 use super::program::{CatNodeId, CatOp, CatType, Property};
 use super::specialise::Special;
 use crate::execution::{Execution, NameMeaning, RelationId, SetId, Skeleton};
@@ -98,7 +100,7 @@ impl<'m> Session<'m> {
     /// Reads a skeleton with the model's vocabulary, and computes the nodes that depend on it
     /// alone. Cost: that of the model's operations. Nothing is allocated if the previous skeleton
     /// had the same number of events.
-    pub fn on<'s>(&'s mut self, skeleton: &'s Skeleton) -> Result<ModelRun<'m, 's>, Diagnostic> {
+    pub fn start<'s>(&'s mut self, skeleton: &'s Skeleton) -> Result<ModelRun<'m, 's>, Diagnostic> {
         let n = skeleton.len();
         if n != self.n || self.scratch.universe() != n {
             self.n = n;
@@ -146,7 +148,7 @@ impl Nodes for Session<'_> {
             CatType::Value => self.value(node_id).clone(),
         }
     }
-    fn given(&self, name: NameMeaning) -> Data {
+    fn vocabulary_value(&self, name: NameMeaning) -> Data {
         self.model.input_nodes.get(&name).map_or(Data::Empty, |s| self.data_of(*s))
     }
 }
@@ -294,7 +296,7 @@ impl ModelRun<'_, '_> {
     pub fn flags(&mut self) -> Result<Vec<String>, Diagnostic> {
         let special = &self.session.special;
         if special.fixed.iter().all(|f| *f) || !special.chosen_flags {
-            return self.raised_until(usize::MAX);
+            return self.flags_until(usize::MAX);
         }
         // Each allowed choice of the model is an execution with flags of its own.
         self.collected = Some(Vec::new());
@@ -308,10 +310,10 @@ impl ModelRun<'_, '_> {
     ///
     /// Those of the model's functions.
     pub fn flags_of_skeleton(&mut self) -> Result<Vec<String>, Diagnostic> {
-        self.raised_until(0)
+        self.flags_until(0)
     }
     /// Returns the flags of stages up to `last`, without repetition, in the order of the model.
-    fn raised_until(&mut self, last: usize) -> Result<Vec<String>, Diagnostic> {
+    fn flags_until(&mut self, last: usize) -> Result<Vec<String>, Diagnostic> {
         let model = self.session.model;
         let end = model.plan.flags.len().min(last.saturating_add(1));
         for stage in self.flagged..end {
@@ -341,7 +343,7 @@ impl ModelRun<'_, '_> {
     }
     /// Returns the relations that drawings show, and the named ones that an explanation may use,
     /// with their values for the last execution.
-    pub fn shown(&mut self) -> Result<Vec<(String, Relation)>, Diagnostic> {
+    pub fn shown_relations(&mut self) -> Result<Vec<(String, Relation)>, Diagnostic> {
         let model = self.session.model;
         let mut out = Vec::new();
         for (name, node_id) in &model.show_statements {
@@ -352,7 +354,7 @@ impl ModelRun<'_, '_> {
     }
     /// Returns the value, for the last execution, of the relation that the model defines under a
     /// name; `None` if there is none. For drawings and tests.
-    pub fn named(&mut self, name: &str) -> Result<Option<Relation>, Diagnostic> {
+    pub fn defined_relation(&mut self, name: &str) -> Result<Option<Relation>, Diagnostic> {
         let model = self.session.model;
         let Some(&node_id) = model.definitions.get(name) else { return Ok(None) };
         self.demand(node_id)?;
@@ -405,7 +407,7 @@ impl ModelRun<'_, '_> {
             }
             // Stages from 3 on depend on choices.
             self.flagged = self.flagged.min(3);
-            let raised = self.raised_until(usize::MAX)?;
+            let raised = self.flags_until(usize::MAX)?;
             let all = self.collected.get_or_insert_default();
             raised.into_iter().for_each(|f| {
                 if !all.contains(&f) {
@@ -465,7 +467,7 @@ impl ModelRun<'_, '_> {
     fn demand(&mut self, node_id: CatNodeId) -> Result<(), Diagnostic> {
         let program = &self.session.model.program;
         let mut list = Vec::new();
-        steps(program, &needed(program, [node_id]), |_| true, &mut list);
+        steps(program, &dependencies(program, [node_id]), |_| true, &mut list);
         for step in list {
             if let PlanStep::Node(s) = step
                 && (self.session.special.same[s.index()] != s
@@ -701,7 +703,7 @@ impl ModelRun<'_, '_> {
         Ok(match s.model.program.nodes[node_id.index()].op {
             CatOp::Orders(a, b) | CatOp::Linearisations(a, b) => Data::Orders {
                 set: Rc::new(s.set(a).clone()),
-                extends: closed(s.relation(b)),
+                extends: transitive_closure(s.relation(b)),
                 by_location: matches!(s.model.program.nodes[node_id.index()].op, CatOp::Orders(..)),
             },
             CatOp::Interpret(i) => {

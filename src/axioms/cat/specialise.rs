@@ -63,7 +63,7 @@ impl Special {
         self.stage.clear();
         self.stage.extend(program.nodes.iter().map(|node| node.stage));
     }
-    fn known(&self, node_id: CatNodeId) -> (CatNodeId, bool, u8) {
+    fn node_facts(&self, node_id: CatNodeId) -> (CatNodeId, bool, u8) {
         let same = self.same[node_id.index()];
         (same, self.empty[same.index()], self.stage[same.index()])
     }
@@ -80,7 +80,7 @@ enum FoldedNode {
 }
 
 /// Folds a node, given the folded forms of its inputs.
-fn folded(
+fn folded_form(
     op: CatOp,
     kind: CatType,
     known: &dyn Fn(CatNodeId) -> (CatNodeId, bool, u8),
@@ -169,20 +169,20 @@ pub(super) fn fold(run: &mut ModelRun<'_, '_>) -> Result<(), Diagnostic> {
                 let g = g as usize;
                 let empty = *decided[g].get_or_insert_with(|| empty_group(model, special, g));
                 let results = program.groups[g].results.iter();
-                let stage = results.map(|r| special.known(*r).2).max().unwrap_or(0);
+                let stage = results.map(|r| special.node_facts(*r).2).max().unwrap_or(0);
                 if empty { FoldedNode::Empty } else { FoldedNode::Computed(stage) }
             }
             CatOp::Interpret(i) => {
                 let inputs = program.interpreted[i as usize].inputs.iter();
-                FoldedNode::Computed(inputs.map(|r| special.known(*r).2).max().unwrap_or(0))
+                FoldedNode::Computed(inputs.map(|r| special.node_facts(*r).2).max().unwrap_or(0))
             }
             CatOp::Element(k) => {
                 let from = program.choices[k as usize].from;
-                let fixed = special.known(from).2 == 0 && run.fix(from, node_id);
+                let fixed = special.node_facts(from).2 == 0 && run.fix(from, node_id);
                 run.special_mut().fixed[k as usize] = fixed;
                 FoldedNode::Computed(if fixed { 0 } else { node.stage })
             }
-            op => folded(op, node.kind, &|s| special.known(s)),
+            op => folded_form(op, node.kind, &|s| special.node_facts(s)),
         };
         match form {
             FoldedNode::Empty => {
@@ -222,14 +222,14 @@ fn empty_group(model: &CatModel, special: &Special, g: usize) -> bool {
         let node = &model.program.nodes[node_id.index()];
         let is = match node.op {
             CatOp::Variable(owner, _) if owner as usize == g => true,
-            _ if special.known(node_id).1 => true,
+            _ if special.node_facts(node_id).1 => true,
             CatOp::Fixpoint(..) | CatOp::Variable(..) => false,
             op => {
                 let known = |s: CatNodeId| {
-                    let (same, none, stage) = special.known(s);
+                    let (same, none, stage) = special.node_facts(s);
                     (same, none || empty.get(&s) == Some(&true), stage)
                 };
-                match folded(op, node.kind, &known) {
+                match folded_form(op, node.kind, &known) {
                     FoldedNode::Empty => true,
                     FoldedNode::Same(other) => known(other).1,
                     FoldedNode::Computed(_) => false,
@@ -240,7 +240,7 @@ fn empty_group(model: &CatModel, special: &Special, g: usize) -> bool {
     }
     group.variables.iter().chain(&group.results).all(|r| {
         matches!(model.program.nodes[r.index()].op, CatOp::Variable(..))
-            || empty.get(r).copied().unwrap_or_else(|| special.known(*r).1)
+            || empty.get(r).copied().unwrap_or_else(|| special.node_facts(*r).1)
     })
 }
 
@@ -290,7 +290,7 @@ fn plan_check(
 ) {
     let property = model.program.checks[i].property;
     let node_id = root(property);
-    let mut stage = special.known(node_id).2;
+    let mut stage = special.node_facts(node_id).2;
     if property == super::program::Property::CoherenceIn(node_id) {
         stage = stage.max(2);
     }
@@ -312,7 +312,7 @@ fn need(
     let program = &model.program;
     let mut todo = vec![(node_id, false)];
     while let Some((node_id, ready)) = todo.pop() {
-        let (node_id, empty, stage) = special.known(node_id);
+        let (node_id, empty, stage) = special.node_facts(node_id);
         let node = &program.nodes[node_id.index()];
         if empty || stage == 0 && node.groups == 0 {
             continue;

@@ -64,7 +64,7 @@ impl CatModel {
                     t.order[i + 1..].iter().map(|b| (*a, *b)).collect::<Vec<_>>()
                 };
                 let co = Relation::from_pairs(n, t.order.iter().enumerate().flat_map(later));
-                let run = session.on(&skeleton).and_then(|mut run| run.allows(&rf, &co));
+                let run = session.start(&skeleton).and_then(|mut run| run.allows(&rf, &co));
                 matches!(run, Ok(false))
             })
         };

@@ -57,7 +57,7 @@ fn fill(
     visit: &mut dyn FnMut(&History) -> bool,
 ) -> bool {
     if t == shape.len() {
-        return !(useful(program, used) && is_least(program)) || visit(&numbered(program));
+        return !(useful(program, used) && is_least(program)) || visit(&assign_values(program));
     }
     if program.threads[t].len() == shape[t] {
         // Threads of one length are sorted. This is only a first filter, since it ignores renaming.
@@ -107,7 +107,7 @@ fn useful(program: &History, used: u32) -> bool {
 }
 
 /// Renames locations in the order of their first occurrence.
-fn renamed(threads: &[&Vec<Operation>]) -> Vec<Vec<Operation>> {
+fn rename_locations(threads: &[&Vec<Operation>]) -> Vec<Vec<Operation>> {
     let mut names: Vec<u32> = Vec::new();
     let mut name = |l: u32| match names.iter().position(|n| *n == l) {
         Some(i) => narrow::index(i),
@@ -130,7 +130,7 @@ fn is_least(program: &History) -> bool {
         if order.len() == k {
             let threads: Vec<&Vec<Operation>> =
                 order.iter().map(|&i| &program.threads[i]).collect();
-            return renamed(&threads) >= program.threads;
+            return rename_locations(&threads) >= program.threads;
         }
         (0..k).all(|i| {
             if order.contains(&i) || program.threads[i].len() != program.threads[order.len()].len()
@@ -147,7 +147,7 @@ fn is_least(program: &History) -> bool {
 }
 
 /// Assigns values to the writes.
-fn numbered(program: &History) -> History {
+fn assign_values(program: &History) -> History {
     let mut out = program.clone();
     let mut next = [0u64; 64];
     for o in out.threads.iter_mut().flatten().filter(|o| o.kind.writes()) {

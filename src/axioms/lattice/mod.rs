@@ -257,7 +257,7 @@ impl LatticeWorker<'_> {
                 ));
                 dialects.len() - 1
             });
-            let mut run = self.sessions[m].on(&dialects[at].1)?;
+            let mut run = self.sessions[m].start(&dialects[at].1)?;
             if !run.holds() {
                 continue;
             }

@@ -260,7 +260,7 @@ impl Views {
             }
         }
         if !self.statements.iter().any(|s| s.coherent) {
-            return self.under(&mut skeleton, rf, None);
+            return self.judge_with_order(&mut skeleton, rf, None);
         }
         let parts = skeleton.writes_by_location();
         let mut first = Relation::empty(n);
@@ -269,7 +269,7 @@ impl Views {
         }
         let mut answer = None;
         each_order(&parts, &first, &mut Relation::empty(n), &mut |co| {
-            let seen = self.under(&mut skeleton, rf, Some(co));
+            let seen = self.judge_with_order(&mut skeleton, rf, Some(co));
             let done = !matches!(seen, Ok(ViewVerdict::None { .. }));
             if done || answer.is_none() {
                 answer = Some(seen);
@@ -279,7 +279,7 @@ impl Views {
         answer.unwrap_or_else(|| Ok(ViewVerdict::Views(Vec::new())))
     }
     /// Judges with a coherence order that coherent views must extend.
-    fn under(
+    fn judge_with_order(
         &self,
         skeleton: &mut Skeleton,
         rf: &Relation,
@@ -353,10 +353,12 @@ impl Views {
     ) -> Result<(Set, Relation), Diagnostic> {
         let (n, letter) = (skeleton.len(), char::from(b'a' + i));
         let mut session = Session::new(&self.model);
-        let mut run = session.on(skeleton)?;
+        let mut run = session.start(skeleton)?;
         run.set_reads_from(rf)?;
-        let set = run.named(&format!("s{letter}'"))?.unwrap_or_else(|| Relation::empty(n));
-        let order = run.named(&format!("o{letter}'"))?.unwrap_or_else(|| Relation::empty(n));
+        let set =
+            run.defined_relation(&format!("s{letter}'"))?.unwrap_or_else(|| Relation::empty(n));
+        let order =
+            run.defined_relation(&format!("o{letter}'"))?.unwrap_or_else(|| Relation::empty(n));
         let mut members = Set::empty(n);
         members.domain_of(&set);
         Ok((members, order))

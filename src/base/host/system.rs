@@ -52,7 +52,7 @@ pub const fn stopped() -> bool {
 pub const CONFINED: [&str; 2] = ["MU_CHECK_CONFINED", "MU_CHECK_CONFINED_ALSO"];
 
 /// Returns the folders to which this process is confined; empty if it is not.
-fn confined() -> &'static [PathBuf] {
+fn allowed_folders() -> &'static [PathBuf] {
     static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
     FOLDERS.get_or_init(|| {
         let real = |f: PathBuf| std::fs::canonicalize(&f).unwrap_or(f);
@@ -65,7 +65,7 @@ fn confined() -> &'static [PathBuf] {
 /// # Errors
 /// It does not, or its folder does not exist.
 pub fn expect_within(path: &Path) -> Result<()> {
-    let folders = confined();
+    let folders = allowed_folders();
     if folders.is_empty() {
         return Ok(());
     }

@@ -55,7 +55,7 @@ pub struct SolveArgs {
 pub fn solver_names() -> clap::builder::PossibleValuesParser {
     mu_game::solve::solvers()
         .iter()
-        .map(|s| clap::builder::PossibleValue::new(s.name()).help(s.about()))
+        .map(|s| clap::builder::PossibleValue::new(s.name()).help(s.summary()))
         .collect::<Vec<_>>()
         .into()
 }

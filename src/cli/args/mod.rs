@@ -298,7 +298,8 @@ pub type EngineRef = &'static dyn mu_engines::Engine;
 
 /// Parses the name of an engine; the help lists the engines of the registry.
 fn engine() -> impl TypedValueParser<Value = EngineRef> {
-    let known = mu_engines::engines().iter().map(|e| PossibleValue::new(e.name()).help(e.about()));
+    let known =
+        mu_engines::engines().iter().map(|e| PossibleValue::new(e.name()).help(e.summary()));
     PossibleValuesParser::new(known).try_map(|name| {
         mu_engines::by_name(&name).ok_or_else(|| format!("no engine is called `{name}`"))
     })

@@ -17,7 +17,7 @@ pub enum Modulo {
 /// Parses the name of an equivalence; the help lists the table.
 pub fn modulo() -> impl TypedValueParser<Value = Modulo> {
     let known = Equivalence::ALL.into_iter().map(|e| {
-        let help = format!("{}; preserves {}", e.about(), e.preserves());
+        let help = format!("{}; preserves {}", e.full_name(), e.preserves());
         PossibleValue::new(e.name()).aliases(e.alias()).help(help)
     });
     let last = PossibleValue::new(bisimulation::NAME).help(bisimulation::ABOUT);
@@ -32,7 +32,7 @@ pub fn modulo() -> impl TypedValueParser<Value = Modulo> {
 /// Parses the name of a preorder; the help lists the table.
 pub fn preorder() -> impl TypedValueParser<Value = Preorder> {
     let known = Preorder::ALL.into_iter().map(|p| {
-        let help = format!("{}; B passes on to A {}", p.about(), p.preserves());
+        let help = format!("{}; B passes on to A {}", p.meaning(), p.preserves());
         PossibleValue::new(p.name()).help(help)
     });
     PossibleValuesParser::new(known).try_map(|name| {

@@ -6,10 +6,10 @@
 use crate::args::{CompareArgs, Format, Modulo, ReduceArgs};
 use crate::commands::explore::counts::ExplorationReport;
 use crate::commands::explore::plan::Exploration;
-use crate::commands::lts::{unknown, unknown_verdict};
+use crate::commands::lts::{report_unknown, unknown_verdict};
 use crate::output;
 use crate::output::print;
-use crate::output::progress::{Bar, grouped};
+use crate::output::progress::{Bar, group_digits};
 use crate::pipeline::files::write;
 use crate::pipeline::load::Loaded;
 use crate::pipeline::{Session, file_error};
@@ -28,22 +28,22 @@ use std::path::Path;
 pub(crate) const EQUIVALENCE: &str = mu_chance::bisimulation::NAME;
 
 /// Explores the system of a model; returns the stop reason with the part that was found.
-pub(crate) fn explored(
+pub(crate) fn explore_system(
     session: &Session,
     model: &dyn Model,
 ) -> Result<(ProbabilisticSystem, Stop), Diagnostic> {
     let start = Instant::now();
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let found = mu_chance::explore::explore(model, &session.budget, &mut |states| {
-        bar.note(|| format!("{} states", grouped(states)))
+        bar.note(|| format!("{} states", group_digits(states)))
     })?;
     bar.finish();
     let system = &found.0;
     session.log(format!(
         "explored {} states, {} steps to {} distributions in {:.3} s",
-        grouped(system.state_count() as u64),
-        grouped(system.step_count() as u64),
-        grouped(system.distributions.len() as u64),
+        group_digits(system.state_count() as u64),
+        group_digits(system.step_count() as u64),
+        group_digits(system.distributions.len() as u64),
         start.elapsed().as_secs_f64()
     ));
     Ok(found)
@@ -58,7 +58,7 @@ fn system(session: &mut Session, path: &Path) -> Result<ProbabilisticSystem, Dia
         return Ok(merge_orders(with_internal(system, &session.reading.internal_labels())));
     }
     let loaded = session.load_any(path, "none")?;
-    let (system, stop) = explored(session, &*loaded.model)?;
+    let (system, stop) = explore_system(session, &*loaded.model)?;
     if stop == Stop::Complete { Ok(system) } else { Err(Diagnostic::stopped(stop)) }
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn explore(
         );
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
-    let (system, stop) = explored(session, &*loaded.model)?;
+    let (system, stop) = explore_system(session, &*loaded.model)?;
     let (states, steps, dead) =
         (system.state_count() as u64, system.step_count() as u64, system.deadlock_count() as u64);
     output::record("states", states.into());
@@ -162,7 +162,7 @@ pub(crate) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
     let system = match system(session, &args.input) {
-        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        Err(Diagnostic { stop: Some(stop), .. }) => return report_unknown(session, &stop),
         system => system?,
     };
     output::begin_stage("reducing");

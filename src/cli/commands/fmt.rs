@@ -22,7 +22,7 @@ pub(crate) fn run(session: &mut Session, args: &FmtArgs) -> Result<u8, Diagnosti
         let mut text = String::new();
         let read = mu_base::host::input().lock().read_to_string(&mut text);
         read.map_err(|e| Diagnostic::new(Stage::File, format!("cannot read standard input: {e}")))?;
-        let formatted = formatted(session, None, &text, width)?;
+        let formatted = format_text(session, None, &text, width)?;
         let changed = formatted != text;
         match session.common.format {
             Format::Json => output::print_object(json!({ "text": formatted, "changed": changed }))?,
@@ -34,7 +34,7 @@ pub(crate) fn run(session: &mut Session, args: &FmtArgs) -> Result<u8, Diagnosti
     let mut changed = Vec::new();
     for path in &args.files {
         let text = session.read(path)?;
-        let formatted = formatted(session, Some(path), &text, width)?;
+        let formatted = format_text(session, Some(path), &text, width)?;
         if formatted == text {
             continue;
         }
@@ -54,7 +54,7 @@ pub(crate) fn run(session: &mut Session, args: &FmtArgs) -> Result<u8, Diagnosti
 
 /// Formats a text that parses. `path`: the file, which selects the language; `None`: a
 /// specification or a formula.
-fn formatted(
+fn format_text(
     session: &mut Session,
     path: Option<&Path>,
     text: &str,

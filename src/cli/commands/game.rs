@@ -1,7 +1,7 @@
 //! Equation systems and games (`pbes`, `solve`).
 
 use crate::args::{PbesArgs, SolveArgs};
-use crate::commands::lts::unknown;
+use crate::commands::lts::report_unknown;
 use crate::commands::translate::{report_written, text_result};
 use crate::output::answers;
 use crate::pipeline::Session;
@@ -92,13 +92,17 @@ fn typed_predicate(
 
 /// Builds the part of the game of an equation system with data that decides it. Unbounded
 /// quantifiers over numbers become equations that enumerate the numbers.
-fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Game, Diagnostic> {
+fn deciding_game(
+    session: &mut Session,
+    path: &Path,
+    solver: &dyn Solver,
+) -> Result<Game, Diagnostic> {
     let equations = session.reading(|loading| EquationText::open(&Input::file(path), loading))?;
     let mut unrolled = UnrollSelection::default();
     let mut first_error = None;
     loop {
         let system = equations.read(&unrolled)?;
-        let why = match decided_by(session, &system, solver, &session.budget) {
+        let why = match deciding_part(session, &system, solver, &session.budget) {
             Err(why) if why.stop.is_none() && why.stage == Stage::Data => why,
             other => return other,
         };
@@ -117,7 +121,7 @@ fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Ga
 }
 
 /// Explores the part of the game of an equation system that decides it, within a budget.
-pub(crate) fn decided_by(
+pub(crate) fn deciding_part(
     session: &Session,
     system: &equations::System,
     solver: &dyn Solver,
@@ -168,12 +172,12 @@ pub(crate) fn solver(name: Option<&String>) -> &'static dyn Solver {
 pub(crate) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagnostic> {
     let solver = solver(args.solver.as_ref());
     let read = if is_equation_system(&args.input) {
-        decided(session, &args.input, solver)
+        deciding_game(session, &args.input, solver)
     } else {
         read_game(session, &args.input)
     };
     let game = match read {
-        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        Err(Diagnostic { stop: Some(stop), .. }) => return report_unknown(session, &stop),
         game => game?,
     };
     session.log(format!(
@@ -186,7 +190,7 @@ pub(crate) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
     crate::output::begin_stage("solving");
     let solution = match solver.solve(&game, &session.budget) {
         Ok(solution) => solution,
-        Err(stop) => return unknown(session, &stop),
+        Err(stop) => return report_unknown(session, &stop),
     };
     let seconds = start.elapsed().as_secs_f64();
     expect_verified(&game, &solution, solver)?;

@@ -23,7 +23,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Prints the result of a command without a verdict that a limit stopped.
-pub(crate) fn unknown(session: &Session, stop: &Stop) -> Result<u8, Diagnostic> {
+pub(crate) fn report_unknown(session: &Session, stop: &Stop) -> Result<u8, Diagnostic> {
     print_unknown(session, stop, json!({}))
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     let start = Instant::now();
     let system = relabelled_system(session, &args.input, args.file(), &relabel);
     let (lts, typed) = match system {
-        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        Err(Diagnostic { stop: Some(stop), .. }) => return report_unknown(session, &stop),
         system => system?,
     };
     let (states, transitions) = (lts.state_count(), lts.transition_count());
@@ -129,14 +129,14 @@ fn draw(session: &Session, out: Option<&Path>, input: &Path, lts: &Lts) -> Resul
 pub(crate) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnostic> {
     if properties(&args.input).game {
         let game = match read_game(session, &args.input) {
-            Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+            Err(Diagnostic { stop: Some(stop), .. }) => return report_unknown(session, &stop),
             game => game?,
         };
         return print_figures(session, &game_figures(&game));
     }
     let relabel = args.relabelling.relabel()?;
     let lts = match relabelled_system(session, &args.input, None, &relabel) {
-        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        Err(Diagnostic { stop: Some(stop), .. }) => return report_unknown(session, &stop),
         system => system?.0,
     };
     draw(session, args.draw.as_deref(), &args.input, &lts)?;
@@ -239,7 +239,7 @@ pub(crate) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, D
             return Err(Diagnostic::new(Stage::Usage, message));
         }
         let game = match read_game(session, &args.input) {
-            Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+            Err(Diagnostic { stop: Some(stop), .. }) => return report_unknown(session, &stop),
             game => game?,
         };
         write(&args.output, |file| pg::write(&game, file))?;
@@ -253,7 +253,7 @@ pub(crate) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, D
     let relabel = args.relabelling.relabel()?;
     let system = relabelled_system(session, &args.input, Some(&args.output), &relabel);
     let (lts, typed) = match system {
-        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        Err(Diagnostic { stop: Some(stop), .. }) => return report_unknown(session, &stop),
         system => system?,
     };
     write_lts(&lts, typed.as_ref(), &args.output)?;

@@ -33,7 +33,7 @@ pub(crate) struct NamedModel {
 }
 
 impl NamedModel {
-    fn known(known: &BuiltinModel, session: &mut Session) -> Result<Self, Diagnostic> {
+    fn compile_built_in(known: &BuiltinModel, session: &mut Session) -> Result<Self, Diagnostic> {
         let model = known.compile(&mut session.sources)?;
         Ok(NamedModel {
             name: known.name.to_string(),
@@ -55,7 +55,7 @@ pub(crate) fn run(session: &mut Session, args: &ModelsArgs) -> Result<u8, Diagno
     if let Some(path) = &args.svg {
         expect_writable(path)?;
     }
-    let named = named(session, &args.models)?;
+    let named = compile_models(session, &args.models)?;
     let start = Instant::now();
     crate::output::begin_stage("comparing memory models");
     let candidates: Vec<LatticeModel<'_>> = named
@@ -84,21 +84,21 @@ pub(crate) fn run(session: &mut Session, args: &ModelsArgs) -> Result<u8, Diagno
 }
 
 /// Compiles the named models, or all built-in ones if there are no names.
-pub(crate) fn named(
+pub(crate) fn compile_models(
     session: &mut Session,
     words: &[String],
 ) -> Result<Vec<NamedModel>, Diagnostic> {
     if words.is_empty() {
-        return KNOWN.iter().map(|known| NamedModel::known(known, session)).collect();
+        return KNOWN.iter().map(|known| NamedModel::compile_built_in(known, session)).collect();
     }
-    words.iter().map(|word| one(session, word)).collect()
+    words.iter().map(|word| compile_model(session, word)).collect()
 }
 
 /// Compiles the model of a name or a file.
-fn one(session: &mut Session, word: &str) -> Result<NamedModel, Diagnostic> {
+fn compile_model(session: &mut Session, word: &str) -> Result<NamedModel, Diagnostic> {
     let path = Path::new(word);
     if let Some(known) = models::by_name(word) {
-        return NamedModel::known(known, session);
+        return NamedModel::compile_built_in(known, session);
     }
     if !MEMORY_MODELS.has_ending(path) {
         if mu_base::ends_in(path, "views") {

@@ -5,7 +5,7 @@
 use crate::args::{Format, MemoryName, ProgramArgs, ProofMemory, ProveArgs, ThreadCount};
 use crate::output;
 use crate::output::print;
-use crate::output::progress::{Bar, grouped};
+use crate::output::progress::{Bar, group_digits};
 use crate::pipeline::{Session, systems};
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_frontends::Input;
@@ -129,7 +129,11 @@ fn any_number(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnosti
     crate::commands::threads::prove(session, &args, true)
 }
 
-fn chosen(program: &X86Program, found: &ReachResult, way: &Interleaving) -> Vec<(String, String)> {
+fn chosen_threads(
+    program: &X86Program,
+    found: &ReachResult,
+    way: &Interleaving,
+) -> Vec<(String, String)> {
     let names = &program.unsafe_states[way.property].variables;
     names
         .iter()
@@ -151,8 +155,8 @@ fn as_text(
     let _ = writeln!(
         out,
         "states       {}\ntransitions  {}",
-        grouped(found.states),
-        grouped(found.transitions)
+        group_digits(found.states),
+        group_digits(found.transitions)
     );
     if found.stop != Stop::Complete {
         let _ = writeln!(out, "stopped      {}", found.stop.word());
@@ -168,7 +172,7 @@ fn as_text(
         out += "\ninterleaving to an unsafe state\n";
         out += &table(m, way);
         let threads: Vec<String> =
-            chosen(program, found, way).iter().map(|(v, t)| format!("{v} = {t}")).collect();
+            chosen_threads(program, found, way).iter().map(|(v, t)| format!("{v} = {t}")).collect();
         if !threads.is_empty() {
             let _ = writeln!(out, "unsafe for {}", threads.join(", "));
         }
@@ -178,7 +182,7 @@ fn as_text(
 
 fn event_text(m: &Machine, step: &InterleavingStep) -> String {
     let cell = |c: u32| &m.program.cells[c as usize];
-    let number = |c: u32, v: u64| cell(c).width.signed(v);
+    let number = |c: u32, v: u64| cell(c).width.to_signed(v);
     match step.event {
         MoveEffect::Local => String::new(),
         MoveEffect::Read { cell: c, value } => {
@@ -209,7 +213,7 @@ fn pairs(list: &[(String, i64)]) -> String {
 
 fn buffers(m: &Machine, state: &[u32]) -> Vec<String> {
     (0..m.program.threads.len())
-        .map(|t| (t, reach::buffered(m, t, state)))
+        .map(|t| (t, reach::buffer_content(m, t, state)))
         .filter(|(_, b)| !b.is_empty())
         .map(|(t, b)| format!("{}[{}]", m.program.threads[t].name, pairs(&b)))
         .collect()
@@ -253,7 +257,7 @@ pub(crate) fn steps_json(m: &Machine, steps: &[InterleavingStep]) -> Value {
     let one = |step: &InterleavingStep| {
         let all: Vec<Value> = (0..m.program.threads.len())
             .map(|t| {
-                reach::buffered(m, t, &step.state)
+                reach::buffer_content(m, t, &step.state)
                     .iter()
                     .map(|(n, v)| json!([n, v]))
                     .collect::<Vec<_>>()
@@ -293,7 +297,7 @@ fn as_json(
     if let Some(way) = &found.interleaving {
         object["interleaving"] = steps_json(&found.machine, &way.steps);
         object["unsafe_for"] = Value::Object(
-            chosen(program, found, way).into_iter().map(|(v, t)| (v, json!(t))).collect(),
+            chosen_threads(program, found, way).into_iter().map(|(v, t)| (v, json!(t))).collect(),
         );
     }
     object

@@ -11,7 +11,7 @@ use crate::args::RobustArgs;
 use crate::commands::program::{read_any, read_asserted, steps_json, table};
 use crate::output;
 use crate::output::answers;
-use crate::output::progress::{Bar, grouped};
+use crate::output::progress::{Bar, group_digits};
 use crate::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop};
@@ -189,7 +189,7 @@ fn instruction<'p>(program: &'p Program, place: &RepairPlace) -> &'p str {
 
 fn stale(program: &Program, b: &Borderline) -> String {
     let (thread, cell) = (&program.threads[b.thread].name, &program.cells[b.cell]);
-    let (old, new) = (cell.width.signed(b.stale), cell.width.signed(b.newest));
+    let (old, new) = (cell.width.to_signed(b.stale), cell.width.to_signed(b.newest));
     format!(
         "the last load takes {}={new}; with a store buffer {thread} may take the older {}={old}",
         cell.name, cell.name
@@ -216,21 +216,21 @@ fn as_text(session: &Session, program: &Program, answer: &RobustnessAnswer) -> S
         let _ = writeln!(out, "assertions     {} under {under}", safety.word());
         if let Some(reached) = &answer.under_tso {
             let bound = if reached.bound_reached { ", a store buffer was full" } else { "" };
-            let _ = writeln!(out, "tso states     {}{bound}", grouped(reached.states));
+            let _ = writeln!(out, "tso states     {}{bound}", group_digits(reached.states));
         }
     }
-    let _ = writeln!(out, "states         {}", grouped(found.states));
+    let _ = writeln!(out, "states         {}", group_digits(found.states));
     if found.stop != Stop::Complete {
         let _ = writeln!(out, "stopped        {}", found.stop.word());
     }
     if let Some(c) = &answer.count {
         let more = if c.stop == Stop::Complete { "" } else { "more than " };
-        let _ = writeln!(out, "interleavings  {more}{}", grouped(c.interleavings));
+        let _ = writeln!(out, "interleavings  {more}{}", group_digits(c.interleavings));
         let _ = writeln!(
             out,
             "borderline     {more}{}\nrecurring      {more}{}",
-            grouped(c.borderline),
-            grouped(c.recurring)
+            group_digits(c.borderline),
+            group_digits(c.recurring)
         );
     }
     let _ = writeln!(
@@ -274,7 +274,7 @@ fn as_text(session: &Session, program: &Program, answer: &RobustnessAnswer) -> S
             "{} places, {} checks, {} states in the last one",
             f.candidates,
             f.checks,
-            grouped(proof)
+            group_digits(proof)
         );
     }
     out
@@ -297,8 +297,8 @@ fn as_json(session: &Session, program: &Program, answer: &RobustnessAnswer) -> V
             "steps": steps_json(machine, &way.steps),
             "thread": program.threads[b.thread].name,
             "cell": cell.name,
-            "newest": cell.width.signed(b.newest),
-            "stale": cell.width.signed(b.stale),
+            "newest": cell.width.to_signed(b.newest),
+            "stale": cell.width.to_signed(b.stale),
         });
     }
     if answer.asserted {

@@ -13,7 +13,7 @@ use crate::args::Format;
 use crate::args::sweep::{Axis, SweepArgs, axes, combinations};
 use crate::output;
 use crate::output::print;
-use crate::output::progress::{Bar, grouped};
+use crate::output::progress::{Bar, group_digits};
 use crate::pipeline::files::write_text;
 use crate::pipeline::folder_lock::Locks;
 use crate::pipeline::process::{self, Exit};
@@ -87,7 +87,7 @@ pub(crate) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
         not_run,
         kept: runner.reusable_rows(&jobs)?,
     };
-    let interrupted = runner.all(&mut sweep, &combinations, &faulty, &jobs, &reference)?;
+    let interrupted = runner.run_rows(&mut sweep, &combinations, &faulty, &jobs, &reference)?;
     if interrupted {
         let left = combinations.len() * jobs.len() - sweep.rows.len();
         eprintln!(
@@ -273,7 +273,7 @@ fn validate(session: &mut Session, args: &SweepArgs, jobs: &[Job]) -> Result<(),
     Ok(())
 }
 
-/// The same for a Murphi model, with conditions on its variables in formulas.
+/// Does the same for a Murphi model, with conditions on its variables in formulas.
 fn validate_murphi(session: &mut Session, args: &SweepArgs) -> Result<(), Diagnostic> {
     let defines = session.common.define.clone();
     let input = Input::file(&args.model);
@@ -332,7 +332,7 @@ struct Runner<'a> {
 impl Runner<'_> {
     /// Reuses the requested rows of an earlier run, and runs the others. Returns true if it was
     /// interrupted.
-    fn all(
+    fn run_rows(
         &self,
         sweep: &mut Sweep,
         combinations: &[Combination],
@@ -614,14 +614,16 @@ impl Runner<'_> {
         row.limits = (!row.is_complete()).then(|| self.limits.clone());
         row.evidence = evidence.filter(|e| host::is_file(e)).map(|e| e.display().to_string());
         if !self.session.common.quiet {
-            let size =
-                row.size().and_then(|n| u64::try_from(n).ok()).map_or_else(String::new, grouped);
+            let size = row
+                .size()
+                .and_then(|n| u64::try_from(n).ok())
+                .map_or_else(String::new, group_digits);
             let kind = if row.formula.is_some() { "equations" } else { "states" };
             let verdict = row.verdict.as_ref().map_or_else(String::new, |v| format!("{v}, "));
             let stop = if row.is_complete() { String::new() } else { format!(" ({})", row.stop) };
             bar.log(&format!(
                 "{what}: {verdict}{size} {kind}, {seconds:.2} s, {} MiB{stop}",
-                grouped((row.memory + (1 << 19)) >> 20)
+                group_digits((row.memory + (1 << 19)) >> 20)
             ));
         }
         Ok(Some(row))

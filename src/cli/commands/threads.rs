@@ -219,7 +219,7 @@ fn report_untranslatable(
 ) -> Result<u8, Diagnostic> {
     match if instances { instance(session, args, program.0, program.1)? } else { None } {
         Some((small, found)) => report_run(session, args, &small, &found),
-        None => unknown(session, args, why),
+        None => report_untranslated(session, args, why),
     }
 }
 
@@ -263,7 +263,7 @@ fn model(args: &ProveArgs) -> &'static dyn MemoryModel {
     }
 }
 
-/// A run of a few threads to an unsafe state.
+/// Returns a run of a few threads to an unsafe state.
 fn instance(
     session: &Session,
     args: &ProveArgs,
@@ -293,7 +293,11 @@ fn place(session: &Session, span: Span) -> String {
 }
 
 /// Reports a program without a translation to a system.
-fn unknown(session: &Session, args: &ProveArgs, why: &Diagnostic) -> Result<u8, Diagnostic> {
+fn report_untranslated(
+    session: &Session,
+    args: &ProveArgs,
+    why: &Diagnostic,
+) -> Result<u8, Diagnostic> {
     let reason = why.span.map_or_else(
         || why.message.clone(),
         |span| format!("{}: {}", place(session, span), why.message),
@@ -367,7 +371,7 @@ fn report(
     let reason = reason(session, args, translate, outcome);
     if let Some(reason) = reason {
         let open_error = Diagnostic::new(Stage::Unsupported, reason);
-        return unknown(session, args, &open_error);
+        return report_untranslated(session, args, &open_error);
     }
     let system = &translate.system;
     let register = |session: &Session| {

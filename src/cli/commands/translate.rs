@@ -17,7 +17,8 @@ use std::path::Path;
 /// Prints the instance, or the program with its memory, as plain mCRL2, after type checking.
 pub(crate) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Diagnostic> {
     if args.to == OutputLanguage::Cubicle {
-        let file = crate::pipeline::systems::translated(session, &args.file, &args.translation)?;
+        let file =
+            crate::pipeline::systems::translate_file(session, &args.file, &args.translation)?;
         mu_cubicle::check(&file)?;
         print(&file.to_string())?;
         return Ok(0);

@@ -141,7 +141,7 @@ pub(crate) fn word(code: u8) -> &'static str {
 }
 
 /// Returns the reason of an answer that a limit left open.
-pub(crate) fn stopped(stop: Option<&Stop>) -> String {
+pub(crate) fn open_reason(stop: Option<&Stop>) -> String {
     stop.map_or_else(|| "not decided".into(), |stop| format!("stopped: {}", stop.word()))
 }
 
@@ -150,7 +150,7 @@ impl Report for AnswerList {
         let answers = self.lock();
         let one = |(name, known): &(String, Option<KnownAnswer>)| match known {
             Some(known) => known.object.clone(),
-            None => json!({ "name": name, "verdict": "unknown", "reason": stopped(stop) }),
+            None => json!({ "name": name, "verdict": "unknown", "reason": open_reason(stop) }),
         };
         let list: Vec<Value> = answers.iter().map(one).collect();
         let mut object = self.head.clone();
@@ -162,7 +162,7 @@ impl Report for AnswerList {
     fn text(&self, stop: Option<&Stop>) -> String {
         let one = |(name, known): &(String, Option<KnownAnswer>)| match known {
             Some(known) => known.text.clone(),
-            None => format!("{name:<16}?  unknown: {}\n", stopped(stop)),
+            None => format!("{name:<16}?  unknown: {}\n", open_reason(stop)),
         };
         self.lock().iter().map(one).collect()
     }

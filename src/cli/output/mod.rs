@@ -306,7 +306,7 @@ pub(crate) fn record(key: &str, value: Value) {
 }
 
 /// Returns a recorded figure.
-pub(crate) fn recorded(key: &str) -> Option<Value> {
+pub(crate) fn recorded_figure(key: &str) -> Option<Value> {
     state().known.get(key).cloned()
 }
 

@@ -7,13 +7,13 @@
 //! reached labels and the states of the evidence. Cost: the labels, and the transitions of these
 //! states.
 
-use crate::output::progress::grouped;
+use crate::output::progress::group_digits;
 use crate::pipeline::Session;
 use mu_base::{Diagnostic, SourceMap, Span, Stage, narrow};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::Expr;
 use mu_evidence::{Evidence, RenumberedLabels};
-use mu_formula::action_names::{NamedAction, goes_on, innermost, mentioned};
+use mu_formula::action_names::{NamedAction, goes_on, innermost, named_actions};
 use mu_formula::direct::holds_within;
 use mu_formula::typed::{StateKind, TypedFormula, TypedStateFormula};
 use mu_model::Model;
@@ -107,7 +107,7 @@ fn absent(
     let mut standings = context.model.deadlock_explainer(&[])?;
     let mut reported = BTreeSet::new();
     let mut engine = None;
-    for m in mentioned(formula) {
+    for m in named_actions(formula) {
         let mut gone = false;
         for (action, _) in &m.acts {
             let name = &formula.actions[action.index()].name;
@@ -149,7 +149,7 @@ fn absent(
             .collect();
         let others = match &similar[..] {
             [] => "the model has such steps, but none was reached".to_string(),
-            all => format!("it saw {}", shortened(all)),
+            all => format!("it saw {}", list_of_names(all)),
         };
         let place = place_of(context.sources, m.span, name);
         if reported.insert(text.clone()) {
@@ -231,7 +231,7 @@ fn shape_text(formula: &TypedFormula, label_pattern: &LabelPattern) -> String {
     label_pattern.iter().map(one).collect::<Vec<_>>().join("|")
 }
 
-fn shortened(all: &[String]) -> String {
+fn list_of_names(all: &[String]) -> String {
     let more = match all.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
         1 => " and 1 other".into(),
@@ -375,7 +375,7 @@ fn failing(
         Ok::<_, Diagnostic>(if steps.is_empty() {
             "no step is possible".to_string()
         } else {
-            format!("possible: {}", shortened(&steps))
+            format!("possible: {}", list_of_names(&steps))
         })
     };
     match &part.kind {
@@ -454,8 +454,8 @@ fn unfair(context: &NoteContext, evidence: &Evidence) -> Result<Vec<Note>, Diagn
     let verb = |all: &[String]| if all.len() > 1 { "are" } else { "is" };
     let text = match (&always[..], &sometimes[..]) {
         ([], []) => return Ok(Vec::new()),
-        ([], some) => format!("{} {} possible again and again", shortened(some), verb(some)),
-        (all, _) => format!("{} {} possible all the time", shortened(all), verb(all)),
+        ([], some) => format!("{} {} possible again and again", list_of_names(some), verb(some)),
+        (all, _) => format!("{} {} possible all the time", list_of_names(all), verb(all)),
     };
     let text = format!(
         "the loop may be unfair: in it {text} and never done; docs/explanations.md shows formulas for fair paths only"
@@ -474,7 +474,7 @@ pub(crate) fn dead(model: &dyn Model, sources: &SourceMap) -> Result<Vec<Note>, 
     let of = |list: &[u32]| {
         let all: Vec<String> =
             list.iter().map(|c| names.get(*c as usize).unwrap_or(&"?").to_string()).collect();
-        shortened(&all)
+        list_of_names(&all)
     };
     let mut out = Vec::new();
     for entry in standings.dead()? {
@@ -482,7 +482,7 @@ pub(crate) fn dead(model: &dyn Model, sources: &SourceMap) -> Result<Vec<Note>, 
             Dead::Allow { place, below } => {
                 let text = format!(
                     "this `allow` blocks everything: the components below it do {}",
-                    shortened(&below)
+                    list_of_names(&below)
                 );
                 Note { place, warning: true, text }
             }
@@ -545,7 +545,7 @@ pub(crate) fn report_growth(session: &Session, model: &dyn Model, values: &[u64]
     let text = format!(
         "`{}`{of} has the most values so far, {}; if it grows without bound, so does the number of states",
         info.name,
-        grouped(*most)
+        group_digits(*most)
     );
     print_notes(
         &session.sources,

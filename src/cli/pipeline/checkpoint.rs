@@ -207,7 +207,7 @@ impl mu_pbes::CheckpointStore for Shelf<'_> {
             fingerprint: self.fingerprint.clone(),
         })
     }
-    fn restored(&self, search: &str) -> Result<Option<RestoredSearch>, Diagnostic> {
+    fn restore(&self, search: &str) -> Result<Option<RestoredSearch>, Diagnostic> {
         let Some(path) =
             self.from.map(|f| f.join(self.file(search))).filter(|p| mu_base::host::is_file(p))
         else {

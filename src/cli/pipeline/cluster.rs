@@ -19,7 +19,7 @@ use crate::commands::explore::counts::{ExplorationReport, Processes};
 use crate::commands::explore::find_path::{DistributedPath, EndCounter, EndCounts};
 use crate::commands::explore::plan::Exploration;
 use crate::output;
-use crate::output::progress::{Bar, grouped};
+use crate::output::progress::{Bar, group_digits};
 use crate::pipeline::engines;
 use crate::pipeline::folder_lock::Locks;
 pub(crate) use crate::pipeline::hosts::run as across;
@@ -82,7 +82,7 @@ fn expect_cluster(
     if ![Explicit.name(), Cluster.name()].contains(&engine.name()) {
         return cannot_combine(distribution, &format!("`--engine {}`", engine.name()));
     }
-    if let Some(wish) = Cluster.unsupported(&capabilities) {
+    if let Some(wish) = Cluster.unsupported_capability(&capabilities) {
         return cannot_combine(distribution, wish.words());
     }
     if threads.is_some_and(|n| n > 1) {
@@ -167,9 +167,10 @@ pub(crate) fn join(
     let fingerprint = format!("{options}; {basis}");
     let reports = plan.distribution.reports();
     let locks = if reports { Locks::of_checkpoints(&plan.checkpoints)? } else { Locks::default() };
-    let kept_in =
-        |folder: &Path| Ok((folder.to_path_buf(), shares::kept_in(folder, &fingerprint, reports)?));
-    let from = plan.checkpoints.resume.as_deref().map(kept_in).transpose()?;
+    let checkpoints = |folder: &Path| {
+        Ok((folder.to_path_buf(), shares::complete_checkpoints(folder, &fingerprint, reports)?))
+    };
+    let from = plan.checkpoints.resume.as_deref().map(checkpoints).transpose()?;
     if reports && from.as_ref().is_none_or(|(_, kept)| kept.is_empty()) {
         shares::mark(&plan.checkpoints, &fingerprint)?;
     }
@@ -182,7 +183,7 @@ pub(crate) fn join(
     let searched = format!("{options} {} {begin:?}", plan.checkpoints.is_requested());
     let identity = || identity(&basis, &searched, &format!("{formulas:?}"));
     let (party, mut children, budget) = join_group(session, &plan.distribution, &identity)?;
-    let connections = met(session, &party, &budget, &mut children)?;
+    let connections = connect_all(session, &party, &budget, &mut children)?;
     let current = Current::default();
     let places = (party.me, party.addresses.len());
     let log_option = (session.common.verbose > 0, current.clone());
@@ -225,7 +226,7 @@ impl ProcessGroup {
         unknown: bool,
     ) -> (Value, u64) {
         let mut together = self.together.into_inner();
-        let kept = (together.kept().is_some() || self.resumes) && unknown;
+        let kept = (together.last_checkpoint().is_some() || self.resumes) && unknown;
         let parts = together.take_parts();
         let lost = together.close().map(|lost| self.children.last_words(&lost).unwrap_or(lost));
         let resume = checkpoints.folder().filter(|_| kept).map(resume_command);
@@ -344,7 +345,7 @@ fn search(
     let fingerprint = format!("{options}; {basis}");
     let reports = args.distribution.reports();
     let _locks = if reports { Locks::of_checkpoints(&args.checkpoints)? } else { Locks::default() };
-    let from = shares::resumed(args.checkpoints.resume.as_deref(), &fingerprint, reports)?;
+    let from = shares::resume_point(args.checkpoints.resume.as_deref(), &fingerprint, reports)?;
     if reports && from.is_none() {
         shares::mark(&args.checkpoints, &fingerprint)?;
     }
@@ -353,7 +354,7 @@ fn search(
     let searched = format!("{options} {keeps} {begin:?}");
     let identity = || identity(&basis, &searched, "");
     let (party, mut children, budget) = join_group(session, &args.distribution, &identity)?;
-    let connections = met(session, &party, &budget, &mut children)?;
+    let connections = connect_all(session, &party, &budget, &mut children)?;
     let bar = Bar::new(party.me == 0 && !session.common.no_progress && !session.common.quiet);
     let options =
         mu_explore::Options { threads: 1, ..session.explore_options(model, &args.without) };
@@ -450,7 +451,7 @@ fn join_group(
 ) -> Result<(Party, Children, Budget), Diagnostic> {
     let (party, children, together) = match (distribution, distribution.processes) {
         (DistributedArgs { process: Some(me), .. }, Some(count)) => (
-            started(session, *me as usize, count as usize, identity)?,
+            join_search(session, *me as usize, count as usize, identity)?,
             Children::default(),
             count as usize,
         ),
@@ -478,7 +479,7 @@ fn join_group(
 }
 
 /// Connects to all other processes.
-fn met(
+fn connect_all(
     session: &Session,
     party: &Party,
     budget: &Budget,
@@ -512,7 +513,7 @@ fn resume_command_of(
     outcome: &ClusterOutcome,
 ) -> Option<String> {
     let last = outcome.kept?;
-    let began = shares.resumed().is_some_and(|stamp| stamp.number == last);
+    let began = shares.resume_stamp().is_some_and(|stamp| stamp.number == last);
     Some(resume_command(if began { args.checkpoints.resume.as_deref()? } else { shares.folder() }))
 }
 
@@ -564,9 +565,9 @@ fn log(session: &Session, args: &Exploration, outcome: &ClusterOutcome) {
     let states = outcome.sum(|p| p.tally.states);
     session.log(format!(
         "explored {} states ({} stored), {} transitions, {} levels in {:.3} s",
-        grouped(states),
-        grouped(outcome.sum(|p| p.tally.stored)),
-        grouped(outcome.sum(|p| p.tally.transitions)),
+        group_digits(states),
+        group_digits(outcome.sum(|p| p.tally.stored)),
+        group_digits(outcome.sum(|p| p.tally.transitions)),
         outcome.levels(),
         outcome.elapsed.as_secs_f64()
     ));
@@ -578,16 +579,16 @@ fn log_traffic(session: &Session, parts: &[ProcessPart]) {
     let sent = sum(|p| p.tally.sent_bytes);
     session.log(format!(
         "traffic: {} states sent in {} bytes, {:.2} bytes for each state stored; {} values",
-        grouped(sum(|p| p.tally.sent)),
-        grouped(sent),
+        group_digits(sum(|p| p.tally.sent)),
+        group_digits(sent),
         sent as f64 / sum(|p| p.tally.stored).max(1) as f64,
-        grouped(sum(|p| p.tally.values_sent))
+        group_digits(sum(|p| p.tally.values_sent))
     ));
     for (i, part) in parts.iter().enumerate() {
         session.log(format!(
             "process {i}: {} states stored, store of {} bytes, {} MiB at most",
-            grouped(part.tally.stored),
-            grouped(part.tally.store_bytes),
+            group_digits(part.tally.stored),
+            group_digits(part.tally.store_bytes),
             part.memory >> 20
         ));
     }
@@ -688,7 +689,7 @@ fn loopback() -> Result<(TcpListener, SocketAddr), Diagnostic> {
 }
 
 /// Joins a search as a process that process 0 started; it sends the secret and all addresses.
-fn started(
+fn join_search(
     session: &Session,
     me: usize,
     count: usize,
@@ -806,7 +807,7 @@ impl Children {
                     });
                 }
                 Err(RecvTimeoutError::Timeout) => budget.check(0).map_err(Diagnostic::stopped)?,
-                Err(RecvTimeoutError::Disconnected) => return Err(other.ended()),
+                Err(RecvTimeoutError::Disconnected) => return Err(other.exit_error()),
             }
         }
     }
@@ -823,7 +824,7 @@ impl Children {
         match self
             .0
             .iter_mut()
-            .find_map(|o| matches!(o.child.try_wait(), Ok(Some(_))).then(|| o.ended()))
+            .find_map(|o| matches!(o.child.try_wait(), Ok(Some(_))).then(|| o.exit_error()))
         {
             Some(error) => Err(error),
             None => Ok(()),
@@ -840,7 +841,7 @@ impl Children {
                 return Some(format!(
                     "process {}: it ended with {status}{}",
                     other.me,
-                    other.said()
+                    other.error_output()
                 ));
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -860,19 +861,19 @@ impl Children {
 }
 
 impl ChildProcess {
-    fn said(&self) -> String {
+    fn error_output(&self) -> String {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&words);
         if text.trim().is_empty() { String::new() } else { format!(": {}", text.trim()) }
     }
     /// Returns the error for a process that ended before all were connected: by a signal, or with
     /// an error.
-    fn ended(&mut self) -> Diagnostic {
+    fn exit_error(&mut self) -> Diagnostic {
         let status = self.child.wait();
         // Its last error output may still arrive.
         std::thread::sleep(Duration::from_millis(50));
         let how = status.as_ref().map_or_else(ToString::to_string, ToString::to_string);
-        let message = format!("process {}: it ended with {how}{}", self.me, self.said());
+        let message = format!("process {}: it ended with {how}{}", self.me, self.error_output());
         if status.is_ok_and(|s| s.code().is_none()) {
             eprintln!("the search is incomplete: {message}");
             return Diagnostic::stopped(Stop::Lost);

@@ -52,7 +52,7 @@ pub(crate) fn expect_supported(
     engine: EngineRef,
     capabilities: &[Capability],
 ) -> Result<(), Diagnostic> {
-    let Some(wish) = engine.unsupported(capabilities) else { return Ok(()) };
+    let Some(wish) = engine.unsupported_capability(capabilities) else { return Ok(()) };
     let message = format!("{} cannot be combined with `--engine {}`", wish.words(), engine.name());
     Err(Diagnostic::new(Stage::Usage, message).note("omit `--engine` to use the explicit engine"))
 }

@@ -6,7 +6,7 @@
 //! device or a pipe is written directly.
 
 use crate::output;
-use crate::output::progress::{Bar, grouped};
+use crate::output::progress::{Bar, group_digits};
 use crate::pipeline::load::{Loaded, typed_labels};
 use crate::pipeline::{Session, file_error};
 use mu_base::host::fs::File;
@@ -143,7 +143,7 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
 pub(crate) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
     output::begin_stage("reading a game");
     if is_equation_system(path) {
-        return instantiated(session, path);
+        return instantiate_game(session, path);
     }
     session.expect_no_parameters(path)?;
     let text = session.read(path)?;
@@ -152,7 +152,7 @@ pub(crate) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diag
 }
 
 /// Returns the game of an equation system with data, by exploring its instances.
-fn instantiated(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
+fn instantiate_game(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
     let equations = session.reading(|loading| EquationText::open(&Input::file(path), loading))?;
     let system = equations.read(&UnrollSelection::default())?;
     let process = session.linearise(
@@ -160,7 +160,7 @@ fn instantiated(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> 
         &linearise::LineariserOptions::default(),
     )?;
     let model = session.compile(process, "none")?;
-    let lts = explored(session, path, &model)?;
+    let lts = explore_file(session, path, &model)?;
     moves::game(&lts, &system.prefix, &system.least, &system.initial)
 }
 
@@ -193,7 +193,7 @@ pub(crate) fn write_lts(
     path: &Path,
 ) -> Result<(), Diagnostic> {
     let mut known = typed;
-    if let Some(label) = typed.and_then(|t| t.unknown(lts)) {
+    if let Some(label) = typed.and_then(|t| t.untyped_label(lts)) {
         eprintln!(
             "warning: {} is written without the data types of the model: the label `{label}` has no typed form",
             path.display()
@@ -216,7 +216,7 @@ pub(crate) fn relabelled_system(
         (out.and_then(|out| typed_labels(loaded, out, relabel)), declared_actions(loaded))
     };
     let (lts, (typed, declared)) = system_and(session, path, describe)?;
-    let [lts] = relabelled(session, relabel, [lts], &[declared])?;
+    let [lts] = relabel_systems(session, relabel, [lts], &[declared])?;
     Ok((lts, typed))
 }
 
@@ -232,7 +232,7 @@ pub(crate) fn declared_actions(loaded: &Loaded) -> Option<Vec<String>> {
 ///
 /// # Errors
 /// The name is no action of the models.
-pub(crate) fn relabelled<const N: usize>(
+pub(crate) fn relabel_systems<const N: usize>(
     session: &Session,
     relabel: &Relabel,
     systems: [Lts; N],
@@ -253,7 +253,7 @@ pub(crate) fn relabelled<const N: usize>(
     Ok(relabel.apply(systems))
 }
 
-/// The same without relabelling, and with the result of `then` on the explored model.
+/// Does the same without relabelling, and with the result of `then` on the explored model.
 pub(crate) fn system_and<T>(
     session: &mut Session,
     path: &Path,
@@ -262,7 +262,7 @@ pub(crate) fn system_and<T>(
     let mut loaded = session.load(path, "none")?;
     let found = match &loaded.stored {
         Some(_) => None,
-        None => Some(explored(session, path, &*loaded.model)?),
+        None => Some(explore_file(session, path, &*loaded.model)?),
     };
     let more = then(&loaded);
     let stored = loaded.stored.take();
@@ -273,7 +273,7 @@ pub(crate) fn system_and<T>(
 }
 
 /// Explores a model. Errors: a limit.
-fn explored(session: &Session, path: &Path, model: &dyn Model) -> Result<Lts, Diagnostic> {
+fn explore_file(session: &Session, path: &Path, model: &dyn Model) -> Result<Lts, Diagnostic> {
     let options = mu_explore::Options { threads: session.threads(), ..Default::default() };
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let (outcome, lts) = mu_explore::explore_lts(model, &options, &session.budget, &bar)?;
@@ -281,8 +281,8 @@ fn explored(session: &Session, path: &Path, model: &dyn Model) -> Result<Lts, Di
     session.log(format!(
         "explored {}: {} states, {} transitions in {:.3} s",
         path.display(),
-        grouped(outcome.states),
-        grouped(outcome.transitions),
+        group_digits(outcome.states),
+        group_digits(outcome.transitions),
         outcome.elapsed.as_secs_f64()
     ));
     if outcome.stop == Stop::Complete { Ok(lts) } else { Err(Diagnostic::stopped(outcome.stop)) }

@@ -163,7 +163,7 @@ impl StartedProcesses {
             {
                 match status.code().and_then(|c| u8::try_from(c).ok()) {
                     Some(code @ 0..=4) => break code,
-                    _ => return Err(lost(0, &self.0[0].0, status)),
+                    _ => return Err(host_error(0, &self.0[0].0, status)),
                 }
             }
             if ended.is_none() {
@@ -178,7 +178,7 @@ impl StartedProcesses {
             match &ended {
                 // Process 0 may be about to end too, with a better message.
                 Some((since, me, status)) if since.elapsed() > grace(*status) => {
-                    return Err(lost(*me, &self.0[*me].0, *status));
+                    return Err(host_error(*me, &self.0[*me].0, *status));
                 }
                 _ if is_over() => return Ok(3),
                 _ => std::thread::sleep(Duration::from_millis(20)),
@@ -204,7 +204,7 @@ fn grace(status: ExitStatus) -> Duration {
     if matches!(status.code(), Some(UNUSABLE | MISSING | UNREACHABLE)) { NO_GRACE } else { GRACE }
 }
 
-fn lost(me: usize, host: &str, status: ExitStatus) -> Diagnostic {
+fn host_error(me: usize, host: &str, status: ExitStatus) -> Diagnostic {
     let error =
         Diagnostic::new(Stage::File, format!("process {me} at {host}: it ended with {status}"));
     match status.code() {

@@ -10,7 +10,7 @@ use crate::pipeline::Session;
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, SourceMap, Span, Stage};
 use mu_compile::Confluence;
-use mu_compile::typed::typed;
+use mu_compile::typed::typed_declarations;
 use mu_frontends::mcrl2::with_parameter;
 use mu_frontends::{FrontEnd, Input, Journal, LoadOptions, Loading, Properties, formats};
 use mu_lts::relabel::Relabel;
@@ -36,7 +36,7 @@ pub(crate) fn typed_labels(
     }
     output::begin_stage("describing the data");
     let all = (0..loaded.model.label_count()).map(LabelId::new);
-    match typed(
+    match typed_declarations(
         &loaded.data,
         &loaded.actions,
         all.map(|l| (loaded.model.label_text(l), loaded.labels.multi_action(l))),
@@ -221,7 +221,7 @@ impl Session {
         result
     }
 
-    /// The same without steps with priority.
+    /// Does the same without steps with priority.
     pub(crate) fn reading<T>(
         &mut self,
         run: impl FnOnce(&mut Loading<'_>) -> Result<T, Diagnostic>,

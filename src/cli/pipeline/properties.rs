@@ -217,7 +217,7 @@ pub(crate) fn read(
     data: &DataSpec,
     actions: &[ActionDecl],
 ) -> Result<TypedFormula, Diagnostic> {
-    let file = text.parsed()?;
+    let file = text.parse()?;
     check_formula(&file, data, actions).map_err(|error| {
         match corrections(&text.text, &error, data, actions) {
             Some(all) => {
@@ -244,7 +244,7 @@ pub(crate) fn read_over(
         true => error.note(hint),
         false => error,
     };
-    let checked = check_over_labels(&text.parsed()?, &subject.data, &subject.actions);
+    let checked = check_over_labels(&text.parse()?, &subject.data, &subject.actions);
     let (formula, warnings) = checked.map_err(with_hint)?;
     crate::output::notes::warn(&session.sources, session.common.quiet, &warnings);
     Ok(formula)
@@ -281,7 +281,7 @@ impl FormulaText {
         Self { name, stem, source, text, copy: 0, conditions, model, unreadable: None }
     }
     /// Parses the formula; it is about every start state of a model that was recorded.
-    pub(crate) fn parsed(&self) -> Result<mu_syntax::ast::FormulaFile, Diagnostic> {
+    pub(crate) fn parse(&self) -> Result<mu_syntax::ast::FormulaFile, Diagnostic> {
         if let Some(error) = &self.unreadable {
             return Err(error.clone());
         }

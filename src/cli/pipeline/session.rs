@@ -52,8 +52,8 @@ impl Session {
         session
     }
 
-    /// The same for a run that polls its budget early and may end soon: the watchdog thread starts
-    /// only if the run is long.
+    /// Does the same for a run that polls its budget early and may end soon: the watchdog thread
+    /// starts only if the run is long.
     pub fn brief(common: Common, reading: ReadArgs) -> Self {
         let session = Self::without_watchdog(common, reading);
         let (budget, format) = (session.budget.clone(), session.common.format);
@@ -75,7 +75,7 @@ impl Session {
         Self::with_limits(common, reading, limits)
     }
 
-    /// A session with options that limit the processes it starts, and not itself.
+    /// Returns a session with options that limit the processes it starts, and not itself.
     pub fn for_subprocesses(common: Common, reading: ReadArgs) -> Self {
         let session = Self::with_limits(common, reading, Limits::default());
         listen(&session.budget);

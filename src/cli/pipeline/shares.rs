@@ -126,7 +126,7 @@ fn newest(folder: &Path) -> Result<Stamp, Diagnostic> {
 
 /// Returns the checkpoint to resume from, if the user requested one. It is chosen before the
 /// processes connect, so that all use the same. `reports`: true if this process reports.
-pub(crate) fn resumed(
+pub(crate) fn resume_point(
     folder: Option<&Path>,
     fingerprint: &str,
     reports: bool,
@@ -193,7 +193,7 @@ pub(crate) struct Rack {
 
 /// Returns the complete checkpoints in a folder, by name. The result is empty if the run ended
 /// before the first one. `reports`: true if this process reports.
-pub(crate) fn kept_in(
+pub(crate) fn complete_checkpoints(
     folder: &Path,
     fingerprint: &str,
     reports: bool,
@@ -273,7 +273,7 @@ fn other(folder: &Path) -> Diagnostic {
 }
 
 impl PartitionStore for Shares {
-    fn resumed(&self) -> Option<&Stamp> {
+    fn resume_stamp(&self) -> Option<&Stamp> {
         self.from.as_ref().map(|f| &f.1)
     }
     fn read(&self, share: &mut Partition<'_>) -> Result<(), Diagnostic> {

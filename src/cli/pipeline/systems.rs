@@ -71,7 +71,7 @@ pub(crate) fn expect_language(
 
 /// Translates an x86 program, or a Murphi model with a scalarset of any size, to a system of any
 /// number of processes.
-pub(crate) fn translated(
+pub(crate) fn translate_file(
     session: &mut Session,
     path: &Path,
     args: &TranslationArgs,

@@ -17,7 +17,7 @@ use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 use serde_json::Value;
 
-fn unsupported(distribution: &DistributedArgs) -> Diagnostic {
+fn unsupported_error(distribution: &DistributedArgs) -> Diagnostic {
     let message = format!(
         "this program was built without distributed search, which `{}` needs",
         distribution.option()
@@ -38,7 +38,7 @@ pub(crate) fn expect_checkable(plan: &CheckPlan, _: Option<u32>) -> Result<(), D
 
 fn expect_alone(distribution: &DistributedArgs) -> Result<(), Diagnostic> {
     if distribution.is_requested() || distribution.process.is_some() {
-        Err(unsupported(distribution))
+        Err(unsupported_error(distribution))
     } else {
         Ok(())
     }
@@ -78,7 +78,7 @@ pub(crate) fn run(
     args: &Exploration,
     _: &Loaded,
 ) -> Result<Result<ExplorationReport, u8>, Diagnostic> {
-    Err(unsupported(&args.distribution))
+    Err(unsupported_error(&args.distribution))
 }
 
 /// Rejects several processes; unreachable after [`expect_possible`].
@@ -89,7 +89,7 @@ pub(crate) fn seek(
     _: PathGoal<'_>,
     _: &dyn Fn() -> u64,
 ) -> Result<Result<DistributedPath, u8>, Diagnostic> {
-    Err(unsupported(&args.distribution))
+    Err(unsupported_error(&args.distribution))
 }
 
 /// Rejects `cluster run`.

@@ -7,7 +7,7 @@ use mu_process::linearise::{LineariserOptions, linearise};
 use mu_process::typecheck::check_specification;
 use mu_syntax::parse_specification;
 
-fn compiled(text: &str) -> Compiled {
+fn compile_text(text: &str) -> Compiled {
     let spec = check_specification(&parse_specification(Default::default(), text).unwrap());
     let process = linearise(&spec.unwrap(), &LineariserOptions::default()).unwrap();
     Compiled::new(process, &Confluence::None).unwrap()
@@ -15,7 +15,7 @@ fn compiled(text: &str) -> Compiled {
 
 /// Returns the labels of the only run of a specification, and the kind of its end.
 fn run(text: &str) -> (Vec<String>, End) {
-    let model = compiled(text);
+    let model = compile_text(text);
     let mut worker = model.worker();
     let (mut state, mut labels) = (model.initial(), Vec::new());
     loop {
@@ -68,7 +68,7 @@ fn an_action_named_as_the_termination() {
 #[test]
 fn offers_of_many_values() {
     let obstacle = |values: &str| {
-        let model = compiled(&format!(
+        let model = compile_text(&format!(
             "act s, r, c: Nat; proc S = s(50) . S; R = sum n: Nat. ({values}) -> r(n) . R;
              init allow({{}}, comm({{s|r -> c}}, R || S));"
         ));

@@ -11,9 +11,9 @@ use super::effects::{Effect, LabelReader};
 use super::extend::extend;
 use super::monitor::{Guess, Roles, Size, coherence_guesses, cycle_guesses};
 use super::order::ProcessorOrder;
-use super::pending::{Continuation, continuation, stopped};
+use super::pending::{Continuation, continuation, stopping_processor};
 use super::product::{ALARM, Goal, MAX_PROCESSORS, Product};
-use super::values::{Merging, merging, unstored};
+use super::values::{Merging, merging, unstored_value};
 use super::{cycle, recheck};
 use crate::alphabet::{Alphabet, arguments};
 use crate::interface::{Interface, Label};
@@ -328,12 +328,12 @@ impl<'m> Subject<'m> {
         }
         let lts = with_used_labels(lts);
         let mut continuation = continuation(self, survey, (&reader, &actions), running)?;
-        continuation.stopped = stopped(&lts, &reader, survey.size.processors)?;
+        continuation.stopped = stopping_processor(&lts, &reader, survey.size.processors)?;
         let mut effects = Vec::new();
         for text in &lts.table.texts {
             effects.extend(reader.effects(text)?);
         }
-        let merging = match unstored(survey, &effects) {
+        let merging = match unstored_value(survey, &effects) {
             Some(apart) => apart,
             None if survey.outcome.states > MERGING_LIMIT => Merging::Omitted,
             None => merging(self, survey, &reader, &lts)?,

@@ -269,7 +269,7 @@ impl<'a> LabelReader<'a> {
 
     /// Returns the effect at the end of an operation, given the event of its beginning. `None` for
     /// stores, because they count at their beginning. Error: the end does not belong to it.
-    pub fn ended(&self, begin: u32, text: &str) -> Result<Option<Effect>, Diagnostic> {
+    pub fn end_effect(&self, begin: u32, text: &str) -> Result<Option<Effect>, Diagnostic> {
         let begin = &self.alphabet.events[begin as usize];
         let word = self.alphabet.of_label.get(text);
         let id = word.and_then(|w| self.alphabet.words[*w as usize].first());

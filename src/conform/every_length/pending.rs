@@ -76,7 +76,7 @@ pub(super) fn continuation(
 
 /// Returns a processor that begins no further operation from some state of a machine on. Error: a
 /// label with several operations.
-pub(super) fn stopped(
+pub(super) fn stopping_processor(
     lts: &Lts,
     reader: &LabelReader<'_>,
     processors: u32,

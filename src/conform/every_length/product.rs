@@ -291,7 +291,7 @@ impl ProductWorker<'_> {
             return Ok(*known);
         }
         let product = self.product;
-        let effect = product.reader.ended(begin, &product.machine.label_text(label))?;
+        let effect = product.reader.end_effect(begin, &product.machine.label_text(label))?;
         self.ends.insert((label, begin), effect);
         Ok(effect)
     }

@@ -90,7 +90,7 @@ pub(super) fn merging(
     let extras = extras(survey);
     for &extra in &extras {
         for role in [roles.first, roles.second] {
-            match included(subject, &pair.exchanged(extra, role), &pair.whole())? {
+            match has_all_traces(subject, &pair.exchange_values(extra, role), &pair.whole())? {
                 Some(true) => {}
                 Some(false) => return Ok(Merging::Apart(name(extra), name(role))),
                 None => return Ok(Merging::Omitted),
@@ -106,12 +106,16 @@ pub(super) fn merging(
         let into = storable.iter().copied().filter(|v| *v != from);
         let initial = stores_initial.then_some(roles.initial);
         for to in into.chain(initial) {
-            match included(subject, &pair.merged(from, to), &pair.without(from))? {
+            match has_all_traces(subject, &pair.rename_value(from, to), &pair.remove_value(from))? {
                 Some(true) => {}
                 Some(false) => return Ok(Merging::Fails(name(from), name(to))),
                 None => return Ok(Merging::Omitted),
             }
-            match included(subject, &pair.wanted(from, to), &pair.replaced(from, to))? {
+            match has_all_traces(
+                subject,
+                &pair.expected_system(from, to),
+                &pair.replace_once(from, to),
+            )? {
                 Some(true) => pairs += 1,
                 Some(false) => return Ok(Merging::Tied(name(from), name(to))),
                 None => return Ok(Merging::Omitted),
@@ -130,7 +134,7 @@ fn extras(survey: &Survey) -> Vec<u32> {
 
 /// Finds a value without a role that is not stored at some place where values of roles are stored,
 /// from the labels alone: so for machines of any size.
-pub(super) fn unstored(survey: &Survey, effects: &[Effect]) -> Option<Merging> {
+pub(super) fn unstored_value(survey: &Survey, effects: &[Effect]) -> Option<Merging> {
     let roles = &survey.roles;
     let (mut stored, mut places) = (AHashSet::new(), AHashSet::new());
     for effect in effects {
@@ -151,7 +155,7 @@ pub(super) fn unstored(survey: &Survey, effects: &[Effect]) -> Option<Merging> {
 
 /// Returns true if the second system has all weak traces of the first; `None` if the systems are
 /// too large to decide this. Error: a limit.
-fn included(subject: &Subject<'_>, a: &Lts, b: &Lts) -> Result<Option<bool>, Diagnostic> {
+fn has_all_traces(subject: &Subject<'_>, a: &Lts, b: &Lts) -> Result<Option<bool>, Diagnostic> {
     let threads = subject.options.thread_count();
     if equivalent(a, b, Equivalence::BRANCHING, threads) {
         return Ok(Some(true));
@@ -207,30 +211,30 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// The machine with a value renamed.
-    fn merged(&mut self, from: u32, to: u32) -> Lts {
+    /// Returns the machine with a value renamed.
+    fn rename_value(&mut self, from: u32, to: u32) -> Lts {
         let image = |v: u32| if v == from { to } else { v };
-        self.system(|me, key| Some(me.ids.of(&renamed(me.reader, key, &image), false)))
+        self.system(|me, key| Some(me.ids.of(&rename_key(me.reader, key, &image), false)))
     }
-    /// The machine with two values exchanged.
-    fn exchanged(&mut self, u: u32, v: u32) -> Lts {
+    /// Returns the machine with two values exchanged.
+    fn exchange_values(&mut self, u: u32, v: u32) -> Lts {
         let image = |x: u32| match x {
             x if x == u => v,
             x if x == v => u,
             x => x,
         };
-        self.system(|me, key| Some(me.ids.of(&renamed(me.reader, key, &image), false)))
+        self.system(|me, key| Some(me.ids.of(&rename_key(me.reader, key, &image), false)))
     }
-    /// The machine.
+    /// Returns the machine.
     fn whole(&mut self) -> Lts {
         self.system(|me, key| Some(me.ids.of(key, false)))
     }
-    /// The machine without a value.
-    fn without(&mut self, from: u32) -> Lts {
+    /// Returns the machine without a value.
+    fn remove_value(&mut self, from: u32) -> Lts {
         self.system(|me, key| (!key.has_value(me.reader, from)).then(|| me.ids.of(key, false)))
     }
-    /// The machine without `from`, in which at most one store of `to` has a mark.
-    fn wanted(&mut self, from: u32, to: u32) -> Lts {
+    /// Returns the machine without `from`, in which at most one store of `to` has a mark.
+    fn expected_system(&mut self, from: u32, to: u32) -> Lts {
         let mut edges = Vec::new();
         let states = self.machine.state_count();
         self.each_edge(|me, (s, l, t)| {
@@ -244,17 +248,17 @@ impl Pair<'_> {
                 edges.push((s, me.ids.of(key, true), t + states));
             }
         });
-        self.built(2 * states, edges)
+        self.build(2 * states, edges)
     }
-    /// The runs in which at most one store has the value `from`: that store has a mark, and the
-    /// value is renamed to `to`.
-    fn replaced(&mut self, from: u32, to: u32) -> Lts {
+    /// Returns the runs in which at most one store has the value `from`: that store has a mark, and
+    /// the value is renamed to `to`.
+    fn replace_once(&mut self, from: u32, to: u32) -> Lts {
         let mut edges = Vec::new();
         let states = self.machine.state_count();
         let image = |v: u32| if v == from { to } else { v };
         self.each_edge(|me, (s, l, t)| {
             let key = &me.keys[l.index()];
-            let renamed = renamed(me.reader, key, &image);
+            let renamed = rename_key(me.reader, key, &image);
             if key.stores(me.reader, from) {
                 edges.push((s, me.ids.of(&renamed, true), t + states));
                 return;
@@ -265,7 +269,7 @@ impl Pair<'_> {
                 edges.push((s, label, t));
             }
         });
-        self.built(2 * states, edges)
+        self.build(2 * states, edges)
     }
 
     /// Returns the machine with other labels; `None` removes a transition.
@@ -275,7 +279,7 @@ impl Pair<'_> {
             let key = &me.keys[l.index()];
             edges.extend(label(me, key).map(|l| (s, l, t)));
         });
-        self.built(self.machine.state_count(), edges)
+        self.build(self.machine.state_count(), edges)
     }
     fn each_edge(&mut self, mut visit: impl FnMut(&mut Self, (usize, LabelId, usize))) {
         let machine = self.machine;
@@ -285,7 +289,7 @@ impl Pair<'_> {
             }
         }
     }
-    fn built(&self, states: usize, edges: Vec<(usize, LabelId, usize)>) -> Lts {
+    fn build(&self, states: usize, edges: Vec<(usize, LabelId, usize)>) -> Lts {
         let id = |s: usize| StateId::new(s);
         let edges: Vec<_> = edges.into_iter().map(|(s, l, t)| (id(s), l, id(t))).collect();
         Lts::from_edges(self.machine.initial, states, &edges, self.ids.table())
@@ -327,7 +331,7 @@ impl HasValues for Key {
 const NO_EVENT: u32 = u32::MAX;
 
 /// Renames the values of a key. Events and effects without values stay.
-fn renamed(reader: &LabelReader<'_>, key: &Key, image: &dyn Fn(u32) -> u32) -> Key {
+fn rename_key(reader: &LabelReader<'_>, key: &Key, image: &dyn Fn(u32) -> u32) -> Key {
     let event = key.0.map(|id| {
         let event = &reader.alphabet().events[id as usize];
         let renamed = crate::alphabet::LabelEvent {

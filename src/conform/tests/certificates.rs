@@ -73,7 +73,7 @@ impl NaiveMachine for Evaluated {
 }
 
 /// Searches a machine and returns the certificate of an order.
-fn certified(design: Design, order: ProcessorOrder) -> Certificate {
+fn certificate_of(design: Design, order: ProcessorOrder) -> Certificate {
     let model = design.model();
     let interface = Interface::parse(SourceId::FIRST, &design.interface()).unwrap();
     let (options, budget) = (Options { threads: 1, ..Options::default() }, Budget::default());
@@ -90,7 +90,10 @@ fn certified(design: Design, order: ProcessorOrder) -> Certificate {
     certificate(&subject, &survey, order, &|_, value| value.to_string()).unwrap()
 }
 
-fn checked(design: Design, certificate: &Certificate) -> Result<VerificationCounts, Diagnostic> {
+fn check_certificate(
+    design: Design,
+    certificate: &Certificate,
+) -> Result<VerificationCounts, Diagnostic> {
     let interface = Interface::parse(SourceId::FIRST, &design.interface()).unwrap();
     verify(certificate, &interface, &mut Evaluated(design.model()), &Budget::default())
 }
@@ -101,7 +104,7 @@ fn checked(design: Design, certificate: &Certificate) -> Result<VerificationCoun
 fn certificates_of_pso_with_fences_of_stores_only_are_rejected() {
     let design =
         Design { slots: [2, 0], in_order: false, fence: Some(false), update: None, ..RIGHT };
-    let right = certified(design, ProcessorOrder::Pso);
+    let right = certificate_of(design, ProcessorOrder::Pso);
     let with = |fence: &str| {
         let interface = design.interface().replace("fence fence(p)", &format!("{fence} fence(p)"));
         let interface = Interface::parse(SourceId::FIRST, &interface).unwrap();
@@ -136,9 +139,9 @@ fn certificates_of_the_search_are_accepted_and_those_of_other_machines_rejected(
         ),
     ];
     for (design, order) in orders {
-        let right = certified(design, order);
-        let found =
-            checked(design, &right).unwrap_or_else(|why| panic!("{design:?}: {}", why.message));
+        let right = certificate_of(design, order);
+        let found = check_certificate(design, &right)
+            .unwrap_or_else(|why| panic!("{design:?}: {}", why.message));
         assert_eq!(found.states, right.states.len());
         assert!(found.values.is_some() && found.stopped.is_none(), "{design:?}: {found:?}");
         let read = Certificate::read(&right.text()).unwrap();
@@ -156,7 +159,7 @@ fn certificates_of_the_search_are_accepted_and_those_of_other_machines_rejected(
             let buffered = fault.slots != [0, 0];
             // These need a buffer.
             let same = !buffered && !fault.aliases && !fault.stale && !fault.torn;
-            let answer = checked(fault, &right);
+            let answer = check_certificate(fault, &right);
             assert_eq!(answer.is_ok(), same, "{fault:?}: {answer:?}");
         }
     }
@@ -182,7 +185,7 @@ fn contents(c: &Certificate) -> Contents {
     out
 }
 
-fn damaged(text: &str, random: &mut Random) -> String {
+fn damage_text(text: &str, random: &mut Random) -> String {
     let mut lines: Vec<String> = text.lines().map(String::from).collect();
     let at = random.below(lines.len());
     match random.below(6) {
@@ -221,19 +224,19 @@ fn damage(first: u64, cases: u64) {
         (Design { slots: [0, 0], sampling: Some(Sampling::End), ..RIGHT }, ProcessorOrder::Sc),
     ];
     let right = designs.map(|(design, order)| {
-        let right = certified(design, order);
-        checked(design, &right).unwrap();
+        let right = certificate_of(design, order);
+        check_certificate(design, &right).unwrap();
         (design, right.text(), contents(&right), right.order.clone())
     });
     let (mut unread, mut refused, mut accepted) = (0, 0, 0);
     for seed in first..first + cases {
         let mut random = Random::new(seed);
         let (design, text, wanted, order) = &right[random.below(right.len())];
-        let Ok(read) = Certificate::read(&damaged(text, &mut random)) else {
+        let Ok(read) = Certificate::read(&damage_text(text, &mut random)) else {
             unread += 1;
             continue;
         };
-        if checked(*design, &read).is_err() {
+        if check_certificate(*design, &read).is_err() {
             refused += 1;
             continue;
         }

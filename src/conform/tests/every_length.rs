@@ -175,7 +175,7 @@ impl Execution {
     /// Builds an execution around a list of visits: each processor enters with an access at one
     /// address and leaves with one at the next; the segment at an address is a random
     /// communication. Returns `None` if a load would take the value of a later store.
-    fn planted(random: &mut Random) -> Option<Execution> {
+    fn random_execution(random: &mut Random) -> Option<Execution> {
         let visits = 2 + random.below(2);
         let (processors, addresses) = (2 + random.below(2), visits);
         let owners: Vec<usize> = (0..visits).map(|_| random.below(processors)).collect();
@@ -358,7 +358,7 @@ impl Execution {
             }
         }
         let mut session = Session::new(model);
-        let mut run = session.on(&skeleton).unwrap();
+        let mut run = session.start(&skeleton).unwrap();
         run.holds() && run.allows(&rf, &co).unwrap()
     }
 
@@ -466,7 +466,7 @@ fn compare(first: u64, cases: u64) {
     let (mut allowed, mut cycles, mut incoherent) = (0, 0, 0);
     for seed in first..first + cases {
         let mut random = Random::new(seed);
-        let planted = (0..20 * (seed % 2)).find_map(|_| Execution::planted(&mut random));
+        let planted = (0..20 * (seed % 2)).find_map(|_| Execution::random_execution(&mut random));
         let execution = planted.unwrap_or_else(|| Execution::random(&mut random, false));
         let found = |guesses: &[Guess]| {
             let by_roles = [SEPARATE, JOINED]
@@ -505,7 +505,7 @@ fn compare(first: u64, cases: u64) {
 
 /// Parses an execution of three processors and addresses: `p W x 1` for a store, `p R x 1` for a
 /// load, `C x 1` for a commit. Values are numbers of stores.
-fn parsed(text: &str) -> Execution {
+fn parse_execution(text: &str) -> Execution {
     let number = |word: &str| word.parse::<u32>().unwrap();
     let address = |word: &str| "xyz".find(word).unwrap() as u32;
     let mut out = Execution {
@@ -542,7 +542,7 @@ fn composed_segments_are_needed_for_three_processors() {
     let own = "0 W x 1; 0 W y 2; 2 W y 3; 0 R y 3; 0 R z 0; 1 W z 4; 1 W x 5; C x 5; C x 1; C y 2; C y 3; C z 4";
     for (text, shorter) in [(composed, "0 R y 2; "), (own, "0 R y 3; ")] {
         for (text, allowed) in [(text.to_string(), false), (text.replace(shorter, ""), true)] {
-            let execution = parsed(&text);
+            let execution = parse_execution(&text);
             assert_eq!(execution.is_allowed(&tso), allowed, "{text}");
             let guesses = cycle_guesses(execution.size, ProcessorOrder::Tso);
             let found = guesses.iter().find(|g| execution.is_found(g, &SEPARATE));

@@ -184,7 +184,7 @@ fn naive(interface: &Interface, lts: &Lts, most: usize) -> BTreeSet<History> {
     out
 }
 
-fn searched(
+fn search_machine(
     interface: &Interface,
     lts: &Lts,
     symmetry: bool,
@@ -220,7 +220,7 @@ fn histories_are_those_of_every_pair_of_state_and_history() {
         let Some(most) = [2].into_iter().find(|_| lts.table.texts.len() > 4) else { continue };
         let expected = naive(&interface, &lts, most);
         for symmetry in [false, true] {
-            let (answer, order, _) = searched(&interface, &lts, symmetry, &[], most);
+            let (answer, order, _) = search_machine(&interface, &lts, symmetry, &[], most);
             let found: BTreeSet<History> = answer.judged_histories.iter().cloned().collect();
             assert_eq!(found, expected, "seed {seed}, symmetry {symmetry}, order {order}");
             assert_eq!(found.len(), answer.judged_histories.len(), "seed {seed}: each class once");
@@ -254,7 +254,7 @@ fn what_is_found_is_smallest_and_has_a_run() {
         let split = seed % 2 == 1;
         let interface = interface(if split { SPLIT } else { WHOLE });
         let lts = random_lts(&mut random, split);
-        let (answer, _, machine) = searched(&interface, &lts, true, &models, 2);
+        let (answer, _, machine) = search_machine(&interface, &lts, true, &models, 2);
         for (against, found) in models.iter().zip(&answer.found) {
             let mut worker = against.worker();
             let mut forbidden =
@@ -483,7 +483,10 @@ fn interfaces_are_read_and_errors_have_places() {
 }
 
 /// Judges a machine that is given by its transitions, from state 0, with at most three operations.
-fn judged(interface: &Interface, edges: &[(u32, &str, u32)]) -> Result<SearchResult, Diagnostic> {
+fn judge_machine(
+    interface: &Interface,
+    edges: &[(u32, &str, u32)],
+) -> Result<SearchResult, Diagnostic> {
     let mut table = Labels::default();
     table.texts.extend(edges.iter().map(|e| e.1.to_string()));
     let last = edges.iter().map(|e| e.0.max(e.2)).max().unwrap_or(0);
@@ -525,7 +528,7 @@ fn gaps_in_numbers_are_found_in_each_run() {
         (&[(1, "st(p0, a0, v1, 3)", 2), (2, "st(p1, a0, v1, 0)", 3)], Some(1)),
     ] {
         let edges: Vec<_> = good.iter().chain(more).copied().collect();
-        assert_eq!(judged(&numbered, &edges).unwrap().gap, gap, "{more:?}");
+        assert_eq!(judge_machine(&numbered, &edges).unwrap().gap, gap, "{more:?}");
     }
 }
 
@@ -547,7 +550,7 @@ fn labels_that_make_no_sense_are_refused() {
     let run = |text: &str, labels: &[&str]| {
         let edges: Vec<_> =
             labels.iter().enumerate().map(|(i, l)| (i as u32, *l, i as u32 + 1)).collect();
-        judged(&interface(text), &edges)
+        judge_machine(&interface(text), &edges)
     };
     let numbered = "initial v0; load ld(p, a, v, n); store st(p, a, v, n);";
     for (interface, labels, message) in [

@@ -155,7 +155,8 @@ impl<'s> Judges<'s> {
 fn is_supported(against: &MemoryModel, history: &History) -> bool {
     let ModelDefinition::Cat { model, dialect } = &against.form else { return true };
     let operations = history.threads.iter().flatten();
-    let mut all = operations.map(|o| dialect.unsupported(model, o.kind, o.mark, o.exclusive));
+    let mut all =
+        operations.map(|o| dialect.unsupported_reason(model, o.kind, o.mark, o.exclusive));
     all.all(|why| why.is_none())
 }
 
@@ -313,7 +314,7 @@ fn stores_without_a_reservation_are_forbidden() {
     let machine = Dialect::Of(Architecture::X86);
     assert!(
         machine
-            .unsupported(
+            .unsupported_reason(
                 &known.compile(&mut SourceMap::new()).unwrap(),
                 EventKind::Read,
                 MemoryOrdering::Plain,

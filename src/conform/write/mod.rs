@@ -115,7 +115,7 @@ fn condition(history: &History, registers: &Registers, question: &LoadCondition<
     match question {
         LoadCondition::Exists => {
             let reads = history.threads.iter().flatten().filter(|o| o.kind.reads());
-            format!("exists ({})", all(&mut reads.map(Operation::taken)))
+            format!("exists ({})", all(&mut reads.map(Operation::read_value)))
         }
         LoadCondition::Forall(allowed) => {
             let failed = registers.statuses.iter().map(|r| format!("{r}=1"));

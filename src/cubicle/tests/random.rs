@@ -64,7 +64,7 @@ type Entries = Vec<Vec<Vec<(SymbolId, Vec<u32>, Val)>>>;
 
 /// Expands a state to the values of its cells and the entries of its buffers, enumerating open
 /// cells.
-fn closed(machine: &Machine<'_>, state: &[u32]) -> Vec<(Vec<Val>, Entries)> {
+fn concrete_states(machine: &Machine<'_>, state: &[u32]) -> Vec<(Vec<Val>, Entries)> {
     let system = machine.system();
     let n = machine.processes();
     let mut out = vec![Vec::new()];
@@ -114,7 +114,7 @@ fn oracle_state(state: &mu_testkit::cubicle_interpreter::State) -> (Vec<Val>, En
 }
 
 /// Returns all states of a model and their steps, without the choice of the initial state.
-fn explored(
+fn explore_all(
     model: &SystemModel<'_>,
 ) -> Result<BTreeMap<(Vec<Val>, Entries), BTreeSet<(String, (Vec<Val>, Entries))>>, Diagnostic> {
     let (mut seen, mut todo, mut out) = (BTreeSet::new(), vec![model.initial()], BTreeMap::new());
@@ -141,13 +141,13 @@ fn explored(
                     .for_each(|(j, s)| next[*s as usize] = steps.values[i * g.writes.len() + j]);
                 own.insert((
                     model.label_text(*label).replace(", ", ","),
-                    closed(&model.machine, &model.state(&next)).remove(0),
+                    concrete_states(&model.machine, &model.state(&next)).remove(0),
                 ));
                 todo.push(next);
             }
         }
         if !choice {
-            out.insert(closed(&model.machine, &model.state(&v)).remove(0), own);
+            out.insert(concrete_states(&model.machine, &model.state(&v)).remove(0), own);
         }
     }
     Ok(out)
@@ -169,7 +169,7 @@ transition u ([p]) requires {{ T = True && Home = Other }} {{ Other := .; Next[p
         let machine = Machine::new(&system, n, Memory::Sc, Setup::default())
             .unwrap_or_else(|d| panic!("{}\n{text}", d));
         let starts = machine.initial_states().unwrap_or_else(|d| panic!("{}\n{text}", d));
-        starts.iter().flat_map(|s| closed(&machine, s)).collect::<BTreeSet<_>>()
+        starts.iter().flat_map(|s| concrete_states(&machine, s)).collect::<BTreeSet<_>>()
     };
     for n in 1..=3 {
         let short = states("Home <> p && T = False", n);
@@ -252,7 +252,8 @@ fn compare(seed: u64, text: &str, system: &System) -> usize {
         let reach = machine
             .reach(1 << 20, false, &Budget::default())
             .unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
-        let ours: BTreeSet<_> = reach.states.iter().flat_map(|s| closed(&machine, s)).collect();
+        let ours: BTreeSet<_> =
+            reach.states.iter().flat_map(|s| concrete_states(&machine, s)).collect();
         let theirs: BTreeSet<_> = expected.keys().map(oracle_state).collect();
         assert!(
             ours == theirs,
@@ -283,7 +284,7 @@ fn compare(seed: u64, text: &str, system: &System) -> usize {
         }
         let setup = Setup { buffer: Some(2), ..Setup::default() };
         let eager = Machine::new(system, n, memory, setup).and_then(SystemModel::new);
-        match eager.and_then(|m| explored(&m)) {
+        match eager.and_then(|m| explore_all(&m)) {
             Err(d) => assert!(expected.is_empty(), "seed {seed}: {}\n{text}", d),
             Ok(ours) => {
                 let steps = |(s, steps): (&State, &BTreeSet<(String, State)>)| {

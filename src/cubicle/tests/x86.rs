@@ -16,7 +16,7 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn translated(
+fn translate_and_check(
     text: &str,
     options: TranslationOptions,
 ) -> Result<(mu_cubicle::ast::File, System), mu_base::Diagnostic> {
@@ -82,7 +82,7 @@ fn the_table_of_the_paper() {
         // The article's listings have no instruction for the critical section.
         let program = program.replace("cs: nop", "cs:");
         let (file, system) =
-            translated(&program, options).unwrap_or_else(|d| panic!("{name}: {}", d));
+            translate_and_check(&program, options).unwrap_or_else(|d| panic!("{name}: {}", d));
         let found = columns(&file);
         assert_eq!(
             (found.registers, found.weak, found.transitions),
@@ -107,7 +107,7 @@ fn registers_may_hold_anything_at_the_start() {
     let code = program("", "cmp eax, 0\nje ok\njmp bad\nok: jmp ok");
     let any = TranslationOptions { any_registers: true, ..TranslationOptions::default() };
     let start = |options| {
-        let (_, system) = translated(&code, options).unwrap_or_else(|d| panic!("{}", d));
+        let (_, system) = translate_and_check(&code, options).unwrap_or_else(|d| panic!("{}", d));
         let candidates = [0, 1].map(|n| num_rational::BigRational::from_integer(n.into())).into();
         let machine =
             Machine::new(&system, 1, Memory::Tso, Setup { candidates, ..Setup::default() })
@@ -144,7 +144,7 @@ fn open_flags_have_any_value() {
             jumps.iter().map(|j| mu_program::expr::FlagTest::of_suffix(j).unwrap()).collect();
         let expected =
             (0..=mu_program::expr::flags::ALL).any(|f| tests.iter().all(|t| !t.holds(f)));
-        let (_, system) = translated(&text, any).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        let (_, system) = translate_and_check(&text, any).unwrap_or_else(|d| panic!("{d}\n{text}"));
         let candidates =
             [-1, 0, 1].map(|n| num_rational::BigRational::from_integer(n.into())).into();
         let setup = Setup { candidates, ..Setup::default() };
@@ -179,7 +179,7 @@ fn parity_is_that_of_the_lowest_byte() {
     ] {
         let text =
             program("x dd 0", &format!("mov eax, {n}\ncmp eax, 0\n{jump} bad\nend: jmp end"));
-        let (_, system) = translated(&text, TranslationOptions::default())
+        let (_, system) = translate_and_check(&text, TranslationOptions::default())
             .unwrap_or_else(|d| panic!("{}\n{text}", d));
         assert_eq!(
             (steps_to_unsafe(&system, 1).is_some(), reached_with_bits(&text)),
@@ -212,7 +212,7 @@ fn flags_of_counters() {
                     &format!("{before}{code}\nj{condition} bad\nend: jmp end"),
                 );
                 let text = text.replace("eip[$t] = bad", claim);
-                let (_, mut system) = translated(&text, TranslationOptions::default())
+                let (_, mut system) = translate_and_check(&text, TranslationOptions::default())
                     .unwrap_or_else(|d| panic!("{}\n{text}", d));
                 // The other claims are about places where the counter leaves its range.
                 system.unsafes.truncate(1);
@@ -244,7 +244,7 @@ fn shifts_that_keep_the_flags() {
             for (jump, taken) in [("jpo", if kept { odd } else { false }), ("jz", !kept)] {
                 let text =
                     program("x dd 0", &format!("{before}\n{shift}\n{jump} bad\nend: jmp end"));
-                let (_, system) = translated(&text, TranslationOptions::default())
+                let (_, system) = translate_and_check(&text, TranslationOptions::default())
                     .unwrap_or_else(|d| panic!("{}\n{text}", d));
                 assert_eq!(
                     (steps_to_unsafe(&system, 1).is_some(), reached_with_bits(&text)),
@@ -280,7 +280,7 @@ fn the_width_of_a_counter_bounds_the_number_of_threads() {
 fn names_of_the_program_stay_distinct() {
     let claim = |data: &str, code: &str, claim: &str| {
         let text = program(data, code).replace("eip[$t] = bad", claim).replace("bad: nop\n", "");
-        let system = translated(&text, TranslationOptions::default());
+        let system = translate_and_check(&text, TranslationOptions::default());
         steps_to_unsafe(&system.unwrap_or_else(|d| panic!("{text}: {d}")).1, 2)
     };
     let end = "end: mov dword [x], 1\nret\nend_: mov dword [x], 2";
@@ -344,7 +344,7 @@ fn what_has_no_counterpart_is_refused_by_name() {
         ("X dw 0", "mov eax, 1", "`eax` does not have 16 bits"),
     ];
     for (data, code, message) in faults {
-        let fault = translated(&program(data, code), TranslationOptions::default())
+        let fault = translate_and_check(&program(data, code), TranslationOptions::default())
             .map(|_| ())
             .expect_err(code);
         assert!(fault.message.contains(message), "{code}: {}", fault.message);
@@ -365,8 +365,8 @@ fn names_change_nothing() {
         )
     };
     let steps = |text: &str| {
-        let (_, system) =
-            translated(text, TranslationOptions::default()).unwrap_or_else(|d| panic!("{text}{d}"));
+        let (_, system) = translate_and_check(text, TranslationOptions::default())
+            .unwrap_or_else(|d| panic!("{text}{d}"));
         steps_to_unsafe(&system, 2)
     };
     let expected = steps(&code("a", "b", "one", "two"));

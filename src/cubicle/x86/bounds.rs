@@ -45,7 +45,7 @@ enum BoundChange {
 impl Translator<'_> {
     /// Returns the variables that may wrap unless the number of threads bounds them, with their
     /// ghosts.
-    pub(super) fn bounded(&self) -> BTreeMap<String, Ghost> {
+    pub(super) fn bounded_variables(&self) -> BTreeMap<String, Ghost> {
         let shared = self.source.variables.iter().filter(|v| !v.per_thread && !v.counter);
         let mut found = BTreeMap::new();
         for v in shared {
@@ -118,7 +118,7 @@ impl Translator<'_> {
         }
     }
     /// Returns the ghost of the variable that an instruction counts.
-    pub(super) fn bound(&self, i: &Instruction) -> Option<&Ghost> {
+    pub(super) fn ghost_of(&self, i: &Instruction) -> Option<&Ghost> {
         match i.operands.first() {
             Some(Operand::Memory(v, _)) if i.lock => self.bounds.get(v),
             _ => None,
@@ -126,7 +126,7 @@ impl Translator<'_> {
     }
     /// True if the number of threads bounds the result of an instruction to a word.
     pub(super) fn is_bounded(&self, i: &Instruction) -> bool {
-        self.bound(i).is_some()
+        self.ghost_of(i).is_some()
     }
     /// Builds the condition that the acting thread has counted, or has not.
     pub(super) fn is_marked(&self, ghost: &Ghost, marked: bool) -> Formula {
@@ -158,7 +158,7 @@ impl Translator<'_> {
                 return true;
             }
             let values = |o: &Operand| self.analysis.operand(at, o);
-            let one = super::values::WordValues::one;
+            let one = super::values::WordValues::singleton;
             let ends = match (i.entry.map(|e| e.kind), i.operands.as_slice()) {
                 (Some(InstructionKind::Unary(op)), [a]) => {
                     let (op, a, b) = op.operation(values(a), one);

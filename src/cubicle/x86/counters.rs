@@ -2,7 +2,7 @@
 //! the number of cells with the value `True`.
 
 use super::flags::Flags;
-use super::{OTHER, SELF, Translator, compare, constant, name, own, unsupported};
+use super::{OTHER, SELF, Translator, compare, constant, name, own, reject};
 use crate::ast::{Cmp, Formula, QuantifierKind, Right, Term, Update, Value};
 use mu_base::source::Place;
 use mu_base::{Diagnostic, Stage};
@@ -15,19 +15,19 @@ fn mine(counter: &str, value: &str) -> Formula {
     compare(own(counter), Cmp::Eq, constant(value))
 }
 
-fn others(counter: &str, thread: &str, value: &str) -> Formula {
+fn counter_equals(counter: &str, thread: &str, value: &str) -> Formula {
     compare(Term::Cell(name(counter), vec![name(thread)]), Cmp::Eq, constant(value))
 }
 
 /// Builds the same for all threads that are not parameters.
-fn all_others(counter: &str, value: &str) -> Formula {
+fn all_counters_equal(counter: &str, value: &str) -> Formula {
     let q = QuantifierKind { all: true, other: true };
-    Formula::Quantified(q, vec![name("u")], Box::new(others(counter, "u", value)))
+    Formula::Quantified(q, vec![name("u")], Box::new(counter_equals(counter, "u", value)))
 }
 
-fn some_other(counter: &str, value: &str) -> Formula {
+fn some_counter_equals(counter: &str, value: &str) -> Formula {
     let q = QuantifierKind { all: false, other: true };
-    Formula::Quantified(q, vec![name("u")], Box::new(others(counter, "u", value)))
+    Formula::Quantified(q, vec![name("u")], Box::new(counter_equals(counter, "u", value)))
 }
 
 fn write(counter: &str, thread: &str, value: &str) -> Update {
@@ -73,13 +73,13 @@ impl Translator<'_> {
                     ("False", "True", 1)
                 };
                 let flags = |sign, s: &Self| {
-                    [s.flag_updates(&Flags::compared(sign)), vec![s.goes(&to)]].concat()
+                    [s.flag_updates(&Flags::of_comparison(sign)), vec![s.goes(&to)]].concat()
                 };
                 let (equal, differs) = (flags(0, self), flags(sign, self));
                 self.add(
                     format!("cmp{at}_equal"),
                     &from,
-                    vec![mine(counter, all), all_others(counter, all)],
+                    vec![mine(counter, all), all_counters_equal(counter, all)],
                     equal,
                     false,
                 );
@@ -93,14 +93,14 @@ impl Translator<'_> {
                 self.add(
                     format!("cmp{at}_other"),
                     &from,
-                    vec![others(counter, OTHER, one)],
+                    vec![counter_equals(counter, OTHER, one)],
                     differs,
                     true,
                 );
                 Ok(())
             }
             (Some(InstructionKind::Unary(UnaryOperation::Inc)), []) => {
-                let other = vec![mine(counter, "True"), others(counter, OTHER, "False")];
+                let other = vec![mine(counter, "True"), counter_equals(counter, OTHER, "False")];
                 self.count(
                     at,
                     i,
@@ -118,7 +118,7 @@ impl Translator<'_> {
                 };
                 self.count(at, i, (declared, counter), "False", down)
             }
-            _ => unsupported(
+            _ => reject(
                 i.span,
                 format!(
                     "`{}` on a counter, which may be moved to 0 or N, incremented, decremented, and compared with 0 or N",
@@ -149,15 +149,17 @@ impl Translator<'_> {
         for (n, (guard, flag, other)) in outcomes.into_iter().enumerate() {
             let stored = vec![write(counter, if other { OTHER } else { SELF }, value)];
             let updates =
-                [stored, self.flag_updates(&Flags::counted(flag)), vec![self.goes(&to)]].concat();
+                [stored, self.flag_updates(&Flags::of_count(flag)), vec![self.goes(&to)]].concat();
             self.add(format!("lock_{}{at}_{n}", i.word), &from, guard, updates, other);
         }
         // A count beyond the number of threads, or below zero, is not representable.
-        let out =
-            self.out(format!("the counter `{}` may leave the range from 0 to N", declared), i.span);
+        let out = self.limit_place(
+            format!("the counter `{}` may leave the range from 0 to N", declared),
+            i.span,
+        );
         let guard = vec![
             mine(counter, value),
-            all_others(counter, value),
+            all_counters_equal(counter, value),
             Formula::Fence(None, Place::default()),
         ];
         self.add(format!("lock_{}{at}_out", i.word), &from, guard, vec![self.goes(&out)], false);
@@ -168,7 +170,7 @@ impl Translator<'_> {
 fn decrements_without_flags(counter: &str) -> Vec<(Vec<Formula>, i64, bool)> {
     vec![
         (vec![mine(counter, "True")], 1, false),
-        (vec![mine(counter, "False"), others(counter, OTHER, "True")], 1, true),
+        (vec![mine(counter, "False"), counter_equals(counter, OTHER, "True")], 1, true),
     ]
 }
 
@@ -177,13 +179,13 @@ fn decrements_without_flags(counter: &str) -> Vec<(Vec<Formula>, i64, bool)> {
 /// meaning, and this choice helps proofs: a thread that has not decremented is still counted.
 fn decrements(counter: &str) -> Vec<(Vec<Formula>, i64, bool)> {
     vec![
-        (vec![mine(counter, "True"), all_others(counter, "False")], 0, false),
-        (vec![mine(counter, "True"), some_other(counter, "True")], 1, false),
+        (vec![mine(counter, "True"), all_counters_equal(counter, "False")], 0, false),
+        (vec![mine(counter, "True"), some_counter_equals(counter, "True")], 1, false),
         (
             vec![
                 mine(counter, "False"),
-                others(counter, OTHER, "True"),
-                all_others(counter, "False"),
+                counter_equals(counter, OTHER, "True"),
+                all_counters_equal(counter, "False"),
             ],
             0,
             true,
@@ -191,8 +193,8 @@ fn decrements(counter: &str) -> Vec<(Vec<Formula>, i64, bool)> {
         (
             vec![
                 mine(counter, "False"),
-                others(counter, OTHER, "True"),
-                some_other(counter, "True"),
+                counter_equals(counter, OTHER, "True"),
+                some_counter_equals(counter, "True"),
             ],
             1,
             true,

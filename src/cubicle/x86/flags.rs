@@ -9,7 +9,7 @@
 //! have 32 bits: an operator with a result that may leave them has a case for each kind of wrap.
 
 use super::values::{GREATEST, LEAST, WordValues, apply};
-use super::{Translator, compare, minus, number, own, plus, unsupported};
+use super::{Translator, compare, minus, number, own, plus, reject};
 use crate::ast::{Cmp, Formula, Term, Update};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_program::expr::{BinOp, FlagTest, TestKind, Width, flags};
@@ -110,7 +110,7 @@ impl Flags {
         }
     }
     /// Returns the flags of a non-negative result of `inc` or `dec`; the carry is unchanged.
-    pub(super) fn counted(result: i64) -> Self {
+    pub(super) fn of_count(result: i64) -> Self {
         Flags {
             result: number(result),
             less: number(result),
@@ -120,7 +120,7 @@ impl Flags {
         }
     }
     /// Returns the flags of a difference of two words without the sign bit, from its sign.
-    pub(super) fn compared(sign: i64) -> Self {
+    pub(super) fn of_comparison(sign: i64) -> Self {
         Flags {
             result: number(sign),
             less: number(sign),
@@ -193,13 +193,13 @@ impl Translator<'_> {
         match op {
             BinOp::Xor | BinOp::Sub if pair.same => Ok(of(number(0))),
             BinOp::And | BinOp::Or if pair.same => Ok(of(pair.a.clone())),
-            BinOp::Xor if pair.bv == WordValues::one(-1) => {
+            BinOp::Xor if pair.bv == WordValues::singleton(-1) => {
                 Ok(of(minus(number(-1), pair.a.clone())))
             }
             BinOp::Add | BinOp::Sub | BinOp::Inc | BinOp::Dec => {
                 Ok(self.sums(op, pair, stores, bounded, span))
             }
-            _ => self.listed(op, pair, span),
+            _ => self.enumerate_cases(op, pair, span),
         }
     }
 
@@ -241,7 +241,7 @@ impl Translator<'_> {
             }
             BinOp::Add | BinOp::Sub | BinOp::Inc | BinOp::Dec => {
                 if needs.overflow || needs.parity {
-                    return unsupported(span, "the overflow or the parity of words that may wrap");
+                    return reject(span, "the overflow or the parity of words that may wrap");
                 }
                 let result =
                     if adds { plus(a.clone(), b.clone()) } else { minus(a.clone(), b.clone()) };
@@ -252,7 +252,7 @@ impl Translator<'_> {
                         (signed(a), Cmp::Lt, signed(&Term::Neg(Box::new(b.clone()))))
                     }
                     _ if needs.less => {
-                        return unsupported(
+                        return reject(
                             span,
                             "the signed order of a sum of two words that may wrap",
                         );
@@ -395,7 +395,12 @@ impl Translator<'_> {
 
     /// Returns the cases of an operator that is not a sum: one for each pair of values, if these
     /// are few.
-    fn listed(&self, op: BinOp, pair: &FlagPair, span: Span) -> Result<Vec<FlagCase>, Diagnostic> {
+    fn enumerate_cases(
+        &self,
+        op: BinOp,
+        pair: &FlagPair,
+        span: Span,
+    ) -> Result<Vec<FlagCase>, Diagnostic> {
         let few = pair.av.few().zip(pair.bv.few()).filter(|(x, y)| x.len() * y.len() <= MAX_PAIRS);
         let Some((x, y)) = few else {
             let error = Diagnostic::at(
@@ -500,7 +505,7 @@ impl Translator<'_> {
         let Some(facts) = &self.analysis.at[at] else { return Ok((None, None)) };
         let Some(results) = facts.results.few() else {
             let word = &self.source.code[at].word;
-            return unsupported(
+            return reject(
                 span,
                 format!(
                     "`{word}` tests the parity of the lowest byte of a result, and the result may have many values"

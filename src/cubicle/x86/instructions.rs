@@ -2,8 +2,8 @@
 //! [`super`].
 
 use super::flags::{FlagCase, FlagPair, Flags};
-use super::values::same;
-use super::{Translator, compare, number, own, unsupported};
+use super::values::is_same_register;
+use super::{Translator, compare, number, own, reject};
 use crate::ast::{Cmp, Formula, Update};
 use mu_base::Diagnostic;
 use mu_base::source::Place;
@@ -57,7 +57,7 @@ impl Translator<'_> {
             (InstructionKind::Unary(unary), [target]) => {
                 let (old, held) = (self.value(target)?, self.analysis.operand(at, target));
                 let (op, a, b) = unary.operation(old, number);
-                let (_, av, bv) = unary.operation(held, super::values::WordValues::one);
+                let (_, av, bv) = unary.operation(held, super::values::WordValues::singleton);
                 let cases = self.cases(
                     op,
                     &FlagPair { a, b, av, bv, same: false },
@@ -74,7 +74,7 @@ impl Translator<'_> {
                 let pair = self.pair(at, a, b)?;
                 for (n, case) in self.cases(op, &pair, false, false, i.span)?.iter().enumerate() {
                     let updates = [self.all_flags(case), vec![self.goes(&to)]].concat();
-                    self.add(numbered(&i.word, at, n), &from, case.guard.clone(), updates, false);
+                    self.add(case_name(&i.word, at, n), &from, case.guard.clone(), updates, false);
                 }
                 Ok(())
             }
@@ -105,7 +105,7 @@ impl Translator<'_> {
                 let target = self.label(l, *span)?;
                 self.either(at, test, i, vec![self.goes(&target)], ["taken", "not_taken"])
             }
-            _ => unsupported(
+            _ => reject(
                 i.span,
                 format!(
                     "`{}` with these operands has no counterpart in a system of any number of threads",
@@ -138,14 +138,14 @@ impl Translator<'_> {
     /// Returns the operands of an operator.
     fn pair(&mut self, at: usize, a: &Operand, b: &Operand) -> Result<FlagPair, Diagnostic> {
         let (av, bv) = (self.analysis.operand(at, a), self.analysis.operand(at, b));
-        Ok(FlagPair { a: self.value(a)?, b: self.value(b)?, av, bv, same: same(a, b) })
+        Ok(FlagPair { a: self.value(a)?, b: self.value(b)?, av, bv, same: is_same_register(a, b) })
     }
     fn all_flags(&self, case: &FlagCase) -> Vec<Update> {
         case.flags.as_ref().map_or_else(Vec::new, |f| self.flag_updates(f))
     }
     fn both_memory(&self, i: &Instruction, a: &Operand, b: &Operand) -> Result<(), Diagnostic> {
         if self.memory(a).is_some() && self.memory(b).is_some() {
-            return unsupported(
+            return reject(
                 i.span,
                 format!("`{}` has two operands in memory, expected one at most", i.word),
             );
@@ -174,13 +174,13 @@ impl Translator<'_> {
                     vec![self.goes(&to)],
                 ]
                 .concat();
-                self.add(numbered(word, at, n), &from, case.guard.clone(), updates, false);
+                self.add(case_name(word, at, n), &from, case.guard.clone(), updates, false);
             }
             return Ok(());
         }
         self.carries = true;
         if i.lock {
-            let bounded = self.bound(i).cloned();
+            let bounded = self.ghost_of(i).cloned();
             for (n, case) in cases.iter().enumerate() {
                 let mut stored = match &bounded {
                     Some(ghost) => vec![self.store(target, case.result.clone())?, self.mark(ghost)],
@@ -196,10 +196,10 @@ impl Translator<'_> {
                 .concat();
                 let unmarked = bounded.iter().map(|ghost| self.is_marked(ghost, false));
                 let guard = unmarked.chain(case.guard.iter().cloned()).collect();
-                self.add(numbered(&format!("lock_{word}"), at, n), &from, guard, updates, false);
+                self.add(case_name(&format!("lock_{word}"), at, n), &from, guard, updates, false);
             }
             if let Some(ghost) = bounded {
-                let out = self.out(
+                let out = self.limit_place(
                     format!(
                         "`{}` may be changed more than once by a thread before it is set again",
                         ghost.variable
@@ -227,7 +227,7 @@ impl Translator<'_> {
             ]
             .concat();
             self.add(
-                format!("{}_read", numbered(word, at, n)),
+                format!("{}_read", case_name(word, at, n)),
                 &from,
                 case.guard.clone(),
                 [read, vec![self.goes(&inside)]].concat(),
@@ -250,7 +250,7 @@ impl Translator<'_> {
         self.both_memory(i, a, b)?;
         let (x, r) = (self.value(memory)?, self.value(other)?);
         let atomic = self.memory(memory).is_none() || i.lock || !self.options.split_xchg;
-        if same(a, b) {
+        if is_same_register(a, b) {
             self.add(format!("xchg{at}"), &from, Vec::new(), vec![self.goes(&to)], false);
             return Ok(());
         }
@@ -348,6 +348,6 @@ fn register_of(register: &str) -> String {
 }
 
 /// Returns the name of the transition of a case, numbered from the second one on.
-fn numbered(word: &str, at: usize, case: usize) -> String {
+fn case_name(word: &str, at: usize, case: usize) -> String {
     if case == 0 { format!("{word}{at}") } else { format!("{word}{at}_{case}") }
 }

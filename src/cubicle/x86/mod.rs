@@ -242,7 +242,7 @@ fn minus(a: Term, b: Term) -> Term {
     }
 }
 
-fn unsupported<T>(span: Span, message: impl Into<String>) -> Result<T, Diagnostic> {
+fn reject<T>(span: Span, message: impl Into<String>) -> Result<T, Diagnostic> {
     Err(Diagnostic::at(Stage::Unsupported, span, message))
 }
 
@@ -261,7 +261,7 @@ fn capital(text: &str) -> String {
 }
 
 /// Appends `_` to a name until it is unused, and adds it to the names in use.
-fn unused(mut name: String, taken: &mut BTreeSet<String>) -> String {
+fn unused_name(mut name: String, taken: &mut BTreeSet<String>) -> String {
     while !taken.insert(name.clone()) {
         name.push('_');
     }
@@ -273,14 +273,14 @@ impl<'a> Translator<'a> {
         let mut taken: BTreeSet<String> =
             RESERVED.into_iter().chain(registers(source.bits)).map(String::from).collect();
         let variables: BTreeMap<String, String> = (source.variables.iter())
-            .map(|v| (v.name.clone(), unused(capital(&v.name), &mut taken)))
+            .map(|v| (v.name.clone(), unused_name(capital(&v.name), &mut taken)))
             .collect();
         let mut points: Vec<String> = Vec::new();
         for (i, instruction) in source.code.iter().enumerate() {
             let own = instruction.labels.first().map_or_else(|| format!("L{i}"), |l| capital(l));
-            points.push(unused(own, &mut taken));
+            points.push(unused_name(own, &mut taken));
         }
-        points.push(unused("End".to_string(), &mut taken));
+        points.push(unused_name("End".to_string(), &mut taken));
         // A place without an instruction is the place of the next one, named after the first label.
         for i in (0..source.code.len()).rev() {
             if source.code[i].word.is_empty() {
@@ -316,7 +316,7 @@ impl<'a> Translator<'a> {
             watch: None,
         };
         if !options.wrapping && !options.words {
-            translator.bounds = translator.bounded();
+            translator.bounds = translator.bounded_variables();
         }
         if options.words {
             translator.needs.separate_less = translator.needs.sign && translator.needs.less;
@@ -365,7 +365,7 @@ impl<'a> Translator<'a> {
     fn value(&mut self, operand: &Operand) -> Result<Term, Diagnostic> {
         if self.is_counter(operand).is_some() {
             let message = "a counter can be moved to 0 or N, incremented, decremented, and compared with 0 or N; its value cannot be read";
-            return unsupported(operand.span(), message);
+            return reject(operand.span(), message);
         }
         if let Some((array, args)) = self.memory(operand) {
             return Ok(if args.is_empty() { Term::Name(array) } else { Term::Cell(array, args) });
@@ -373,15 +373,15 @@ impl<'a> Translator<'a> {
         match operand {
             Operand::Register(r, _) => Ok(own(&self.register(r))),
             Operand::Immediate(Number::Literal(n), _) => Ok(number(*n)),
-            Operand::Immediate(Number::Threads, span) => unsupported(
+            Operand::Immediate(Number::Threads, span) => reject(
                 *span,
                 "`N` has no value here: only a counter can be compared with it or set to it",
             ),
             Operand::Label(l, span) => {
-                unsupported(*span, format!("`{l}` is a label of the code, expected a value"))
+                reject(*span, format!("`{l}` is a label of the code, expected a value"))
             }
             Operand::Memory(..) | Operand::Element(..) => {
-                unsupported(operand.span(), "memory without a name")
+                reject(operand.span(), "memory without a name")
             }
         }
     }
@@ -391,7 +391,7 @@ impl<'a> Translator<'a> {
             (Some(cell), _) => cell,
             (None, Operand::Register(r, _)) => (name(self.register(r)), vec![name(SELF)]),
             (None, other) => {
-                return unsupported(
+                return reject(
                     other.span(),
                     "this cannot be written, expected a register or memory",
                 );
@@ -425,7 +425,7 @@ impl<'a> Translator<'a> {
         self.fresh(&format!("{}{letter}", self.points[at]))
     }
     /// Returns a place without a counterpart of the program's behaviour.
-    fn out(&mut self, why: String, span: Span) -> String {
+    fn limit_place(&mut self, why: String, span: Span) -> String {
         let place = self.fresh("Out");
         self.limits.push((place.clone(), why, span));
         place
@@ -518,7 +518,7 @@ impl<'a> Translator<'a> {
                     "a claim on memory together with the counter `{}`: the claim adds a thread, which would be counted",
                     counter.name
                 );
-                return unsupported(u.atoms[0].3, message);
+                return reject(u.atoms[0].3, message);
             }
             let place = self.watch();
             let watcher = name(watcher);
@@ -564,7 +564,7 @@ impl<'a> Translator<'a> {
         span: Span,
     ) -> Result<Term, Diagnostic> {
         let memory = |text: &String| match self.variable(text) {
-            Some(v) if v.counter => unsupported(
+            Some(v) if v.counter => reject(
                 span,
                 format!("`{text}` is a counter, and its value cannot be compared here"),
             ),
@@ -696,19 +696,19 @@ fn initial_values(source: &ParametricProgram) -> Result<(), Diagnostic> {
     for v in &source.variables {
         match (v.counter, v.per_thread, v.initial) {
             (true, true, _) => {
-                return unsupported(
+                return reject(
                     v.span,
                     format!("the counter `{}` counts threads and cannot be thread data", v.name),
                 );
             }
             (true, _, Some(Number::Literal(n))) if n != 0 => {
-                return unsupported(
+                return reject(
                     v.span,
                     format!("the counter `{}` starts at {n}, expected 0 or `N`", v.name),
                 );
             }
             (false, _, Some(Number::Threads)) => {
-                return unsupported(
+                return reject(
                     v.span,
                     format!("`{}` starts at `N`, expected a counter (`! as counter`)", v.name),
                 );

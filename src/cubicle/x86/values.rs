@@ -33,7 +33,7 @@ pub(super) enum WordValues {
 impl WordValues {
     /// Every word.
     pub(super) const ALL: WordValues = WordValues::Range(LEAST, GREATEST);
-    pub(super) fn one(n: i64) -> Self {
+    pub(super) fn singleton(n: i64) -> Self {
         WordValues::Set(BTreeSet::from([n]))
     }
     /// Returns the least and the greatest value.
@@ -90,7 +90,7 @@ impl WordValues {
         match WordValues::exact(op, a, b) {
             Some((low, high)) if LEAST <= low && high <= GREATEST => WordValues::Range(low, high),
             // The complement reverses the range.
-            None if op == BinOp::Xor && *b == WordValues::one(-1) => {
+            None if op == BinOp::Xor && *b == WordValues::singleton(-1) => {
                 WordValues::Range(-1 - a.ends().1, -1 - a.ends().0)
             }
             _ => WordValues::ALL,
@@ -100,7 +100,7 @@ impl WordValues {
 
 /// Returns the result of an operator on words.
 pub(super) fn apply(op: BinOp, a: i64, b: i64) -> i64 {
-    Width::W32.signed(op.apply(
+    Width::W32.to_signed(op.apply(
         Width::W32,
         a as u64 & Width::W32.mask(),
         b as u64 & Width::W32.mask(),
@@ -129,7 +129,7 @@ impl<'a> Analysis<'a> {
     /// Analyses a program. Variables in `given` have the given values, independent of stores.
     pub(super) fn new(source: &'a ParametricProgram, options: TranslationOptions) -> Self {
         if source.bits != 32 {
-            return Analysis::unknown(source, options);
+            return Analysis::without_facts(source, options);
         }
         let mut analysis = Analysis {
             source,
@@ -139,18 +139,19 @@ impl<'a> Analysis<'a> {
         };
         for v in &source.variables {
             let initial = match v.initial {
-                Some(Number::Literal(n)) if !v.counter => WordValues::one(n),
+                Some(Number::Literal(n)) if !v.counter => WordValues::singleton(n),
                 _ => WordValues::ALL,
             };
             analysis.memory.insert(v.name.clone(), initial);
         }
-        let results = if options.any_registers { WordValues::ALL } else { WordValues::one(1) };
+        let results =
+            if options.any_registers { WordValues::ALL } else { WordValues::singleton(1) };
         analysis.at[0] = Some(InstructionFacts { registers: BTreeMap::new(), results });
         while analysis.round() {}
         analysis
     }
     /// Returns no facts, for words of other widths.
-    fn unknown(source: &'a ParametricProgram, options: TranslationOptions) -> Self {
+    fn without_facts(source: &'a ParametricProgram, options: TranslationOptions) -> Self {
         let facts = InstructionFacts { registers: BTreeMap::new(), results: WordValues::ALL };
         Analysis {
             source,
@@ -197,7 +198,7 @@ impl<'a> Analysis<'a> {
     }
     fn register(&self, facts: &InstructionFacts, name: &str) -> WordValues {
         let start =
-            || if self.options.any_registers { WordValues::ALL } else { WordValues::one(0) };
+            || if self.options.any_registers { WordValues::ALL } else { WordValues::singleton(0) };
         facts.registers.get(name).cloned().unwrap_or_else(start)
     }
     fn value(&self, facts: &InstructionFacts, operand: &Operand) -> WordValues {
@@ -206,7 +207,7 @@ impl<'a> Analysis<'a> {
             Operand::Memory(v, _) | Operand::Element(v, _, _) => {
                 self.memory.get(v).cloned().unwrap_or(WordValues::ALL)
             }
-            Operand::Immediate(Number::Literal(n), _) => WordValues::one(*n),
+            Operand::Immediate(Number::Literal(n), _) => WordValues::singleton(*n),
             Operand::Immediate(Number::Threads, _) | Operand::Label(..) => WordValues::ALL,
         }
     }
@@ -257,7 +258,8 @@ impl<'a> Analysis<'a> {
                     InstructionKind::Arithmetic(op) | InstructionKind::Compare(op) => op,
                     _ => BinOp::Add,
                 };
-                let result = results(op, &a, &b, target == source || same(target, source));
+                let result =
+                    results(op, &a, &b, target == source || is_same_register(target, source));
                 // A shift by 0 modulo 32 preserves the flags.
                 let keeps = matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar)
                     && b.few().is_none_or(|counts| counts.iter().any(|n| n & 31 == 0));
@@ -270,7 +272,7 @@ impl<'a> Analysis<'a> {
                 }
             }
             (InstructionKind::Unary(op), [target]) => {
-                let (op2, a, b) = op.operation(self.value(&facts, target), WordValues::one);
+                let (op2, a, b) = op.operation(self.value(&facts, target), WordValues::singleton);
                 let result = WordValues::apply(op2, &a, &b);
                 if op.sets_flags() {
                     facts.results = result.clone();
@@ -301,14 +303,14 @@ impl<'a> Analysis<'a> {
 }
 
 /// True if both operands are one register.
-pub(super) fn same(a: &Operand, b: &Operand) -> bool {
+pub(super) fn is_same_register(a: &Operand, b: &Operand) -> bool {
     matches!((a, b), (Operand::Register(x, _), Operand::Register(y, _)) if x == y)
 }
 
 /// Returns the results of an operator, of one register with itself if `same`.
 fn results(op: BinOp, a: &WordValues, b: &WordValues, same: bool) -> WordValues {
     match op {
-        BinOp::Xor | BinOp::Sub if same => WordValues::one(0),
+        BinOp::Xor | BinOp::Sub if same => WordValues::singleton(0),
         BinOp::And | BinOp::Or if same => a.clone(),
         _ => WordValues::apply(op, a, b),
     }

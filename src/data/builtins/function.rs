@@ -179,7 +179,7 @@ impl EvaluationMachine {
     ) -> Outcome<Option<Value>> {
         let mark = self.unknowns.mark();
         let args: Vec<Value> = domain.iter().map(|&sort| self.unknowns.fresh(sort, None)).collect();
-        let wanted = self.unknowns.since(mark).collect();
+        let wanted = self.unknowns.created_since(mark).collect();
         let verdict = self.equal_at(p, range, f, g, args).and_then(|same| match same {
             v @ Value::Bool(_) => Ok(Some(v)),
             // Equality of functions is a universal quantifier.

@@ -360,7 +360,7 @@ impl Program {
         // incomparable.
         for (i, info) in sorts.iter_mut().enumerate() {
             info.user_equal = ops[info.equal.index()].funcs.get(1).copied().flatten();
-            if let Some(named) = signature.sorts.named_of(SortId::new(i)) {
+            if let Some(named) = signature.sorts.declared_sort(SortId::new(i)) {
                 // The order of a structured sort determines equality, independent of the user's
                 // equations.
                 info.free = (info.user_equal.is_none() || named.structured)
@@ -557,7 +557,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    fn known(&self, op: OpId, e: &Expr) -> Result<&'a OpInfo, Diagnostic> {
+    fn op_info(&self, op: OpId, e: &Expr) -> Result<&'a OpInfo, Diagnostic> {
         self.ops.get(op.index()).ok_or_else(|| {
             Diagnostic::at(
                 Stage::Internal,
@@ -571,7 +571,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn constant(&mut self, op: OpId, e: &Expr) -> Result<CodeNode, Diagnostic> {
-        let info = self.known(op, e)?;
+        let info = self.op_info(op, e)?;
         if let Some(func) = info.funcs[0] {
             return Ok(CodeNode::Call(func, Box::new([])));
         }
@@ -606,7 +606,7 @@ impl<'a> Compiler<'a> {
         }
         let level = groups.len();
         if let ExprKind::Op(op) = at.kind {
-            let info = self.known(op, e)?;
+            let info = self.op_info(op, e)?;
             if info
                 .levels
                 .get(level)
@@ -628,7 +628,7 @@ impl<'a> Compiler<'a> {
             );
             let only_here = plain && info.funcs[..level].iter().all(Option::is_none);
             if let (1, Some(inline)) = (level, &info.inline) {
-                let waiting = inline.deferred(self.ops, args, scope);
+                let waiting = inline.arguments_to_defer(self.ops, args, scope);
                 if waiting != 0 {
                     return self.inline_call(inline, args, waiting, scope, height);
                 }
@@ -725,7 +725,7 @@ impl<'a> Compiler<'a> {
         height: u32,
     ) -> Result<(CodeNode, bool), Diagnostic> {
         use Builtin::*;
-        let info = self.known(op, e)?;
+        let info = self.op_info(op, e)?;
         let builtin = match &self.signature.op(op).kind {
             OpKind::Builtin(b) => *b,
             OpKind::Projection(_) | OpKind::Recogniser(_) if args.len() == 1 => {

@@ -43,7 +43,12 @@ pub struct Inline {
 
 impl Inline {
     /// Returns the arguments worth deferring; the call is inlined if there are any.
-    pub fn deferred(&self, ops: &[OpInfo], args: &[Expr], scope: &VariableLocations) -> u64 {
+    pub fn arguments_to_defer(
+        &self,
+        ops: &[OpInfo],
+        args: &[Expr],
+        scope: &VariableLocations,
+    ) -> u64 {
         let small = |a: &Expr| nodes(a, Some(scope), MAX_COPIED) <= MAX_COPIED;
         let waits = |i: &usize| {
             has(self.lazy, *i)

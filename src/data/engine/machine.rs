@@ -177,7 +177,9 @@ impl EvaluationMachine {
                     Value::Bool(true) => node = &parts[1],
                     Value::Bool(false) => node = &parts[2],
                     condition => {
-                        break self.undecided_if(p, *op, condition, &parts[1], &parts[2], base)?;
+                        break self.evaluate_undecided_if(
+                            p, *op, condition, &parts[1], &parts[2], base,
+                        )?;
                     }
                 },
                 CodeNode::And(parts) => match self.eval(p, &parts[0], base)? {
@@ -472,7 +474,7 @@ impl EvaluationMachine {
     }
 
     #[inline(never)]
-    fn undecided_if(
+    fn evaluate_undecided_if(
         &mut self,
         p: &Program,
         op: OpId,

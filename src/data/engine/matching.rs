@@ -298,7 +298,7 @@ fn build(
                 && *k == key
             {
                 for (n, a) in needed.iter_mut().zip(args) {
-                    *n |= !matches!(a, Pattern::Var(v, _) if !used(row.equation, *v));
+                    *n |= !matches!(a, Pattern::Var(v, _) if !matters(row.equation, *v));
                 }
             }
         }
@@ -361,7 +361,7 @@ fn free_in(e: &Expr, var: VarId) -> bool {
 }
 
 /// True if a variable matters: it occurs in the condition or right-hand side, or twice on the left.
-fn used(equation: &Equation, var: VarId) -> bool {
+fn matters(equation: &Equation, var: VarId) -> bool {
     let mut free = Vec::new();
     equation.rhs.free_vars(&mut free);
     if let Some(c) = &equation.condition {

@@ -74,7 +74,7 @@ pub struct Problem {
 impl Problem {
     /// Sets the binder that messages name for the unknowns; the default is a sum.
     #[must_use]
-    pub fn bound_by(self, binder: &'static str) -> Problem {
+    pub fn with_binder(self, binder: &'static str) -> Problem {
         Problem { binder, ..self }
     }
 }
@@ -337,7 +337,7 @@ impl Engine {
         let program = self.program.clone();
         let mark = self.machine.unknowns.mark();
         let condition = self.open_value(problem, env);
-        let wanted: Vec<u32> = self.machine.unknowns.since(mark).collect();
+        let wanted: Vec<u32> = self.machine.unknowns.created_since(mark).collect();
         let result = condition.and_then(|condition| {
             if condition.is_false() {
                 return Ok(());

@@ -80,7 +80,7 @@ impl Engine {
                 };
                 m.stack.push(v);
             }
-            m.watch = Watch { withheld: m.unknowns.since(mark), needed: None };
+            m.watch = Watch { withheld: m.unknowns.created_since(mark), needed: None };
             m.eval(&program, &code.0.0, frame)
         });
         let Watch { withheld: numbers, needed } =

@@ -43,7 +43,7 @@ pub trait PathOracle: Debug {
     /// they are bounded.
     fn range(&self, x: u32) -> (Option<i64>, Option<i64>);
     /// Records that an operation on this unknown stays unevaluated.
-    fn refused(&mut self, x: u32);
+    fn record_unevaluated(&mut self, x: u32);
 }
 
 /// An oracle that the engine and its caller share.
@@ -138,7 +138,7 @@ impl EvaluationMachine {
                 (None, Some(y))
             }
             _ => {
-                terms.iter().for_each(|t| oracle.refused(t.0));
+                terms.iter().for_each(|t| oracle.record_unevaluated(t.0));
                 return None;
             }
         };
@@ -182,7 +182,7 @@ impl EvaluationMachine {
 
     /// Returns the number that a value is, after decisions on its unknowns if these have a small
     /// range.
-    fn pinned(&mut self, p: &Program, v: &Value) -> Option<Value> {
+    fn decide_number(&mut self, p: &Program, v: &Value) -> Option<Value> {
         if v.is_number() {
             return Some(v.clone());
         }
@@ -200,7 +200,7 @@ impl EvaluationMachine {
             wide.extend(range(&*oracle, *u).is_none().then_some(*u));
         }
         if !wide.is_empty() {
-            wide.into_iter().for_each(|u| oracle.refused(u));
+            wide.into_iter().for_each(|u| oracle.record_unevaluated(u));
             return None;
         }
         for (atom, k) in &form.terms {
@@ -250,7 +250,7 @@ impl EvaluationMachine {
                     form.value(p, &|u| self.unknowns.sort(u), usize::MAX, -1)
                 };
             }
-            Sqrt => return number::unary(builtin, &self.pinned(p, a)?),
+            Sqrt => return number::unary(builtin, &self.decide_number(p, a)?),
             _ => return None,
         };
         match self.decide_sort(p, a, of_sort)? {
@@ -287,7 +287,7 @@ impl EvaluationMachine {
             Multiply | Divide | Div | Mod | Exp => {
                 self.rigid_form(p, a)?;
                 self.rigid_form(p, b)?;
-                let (a, b) = (self.pinned(p, a)?, self.pinned(p, b)?);
+                let (a, b) = (self.decide_number(p, a)?, self.decide_number(p, b)?);
                 number::binary(builtin, &a, &b)
             }
             At => {
@@ -374,8 +374,8 @@ impl Engine {
 
     /// Returns the elements of the sort of numbers that a value is an unevaluated term of, or of a
     /// value with unknowns, for messages.
-    pub fn shown(&self, value: &Value) -> String {
-        self.machine.shown(&self.program, value)
+    pub fn value_text(&self, value: &Value) -> String {
+        self.machine.value_text(&self.program, value)
     }
 
     /// Returns the rigid unknowns in a value.

@@ -77,7 +77,7 @@ impl EvaluationMachine {
         let term =
             if args.is_empty() { Value::Sym(func.op) } else { Value::app(func.op, IMPURE, args) };
         let mut error = Diagnostic::new(Stage::Data, format!("rewriting does not end: {why}, the last of `{name}`"))
-            .note(format!("the term is {}", self.shown(p, &term)))
+            .note(format!("the term is {}", self.value_text(p, &term)))
             .note(format!("recursion terminates if the argument of `{name}` becomes smaller in each call, or if the call is under a condition that becomes false"));
         if equation.is_somewhere() {
             error =

@@ -80,7 +80,7 @@ impl EvaluationMachine {
     /// several.
     fn to_expr_of_own_sort(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
         // The binding of an unknown changes.
-        let Some(node) = v.shared().filter(|_| !v.is_open()) else {
+        let Some(node) = v.shared_address().filter(|_| !v.is_open()) else {
             return stacker::maybe_grow(128 << 10, 4 << 20, || self.to_expr_deep(p, v, sort));
         };
         self.shared_expr(v, node, || self.to_expr_deep(p, v, sort))
@@ -124,7 +124,7 @@ impl EvaluationMachine {
     pub(crate) fn reflects(&self, v: &Value, e: &Expr) {
         // The cache entry itself is another holder.
         let held = v.clone();
-        if let Some(node) = v.shared() {
+        if let Some(node) = v.shared_address() {
             let mut reflected = self.reflected.borrow_mut();
             if reflected.len() > MAX_CACHED {
                 reflected.clear();
@@ -166,7 +166,7 @@ impl EvaluationMachine {
         let mut rest = None;
         while let Value::Cons(cell) = at {
             if !heads.is_empty()
-                && let Some(node) = at.shared().filter(|_| !at.is_open())
+                && let Some(node) = at.shared_address().filter(|_| !at.is_open())
             {
                 rest = Some(self.shared_expr(at, node, || self.list_to_expr(p, at, sort)));
                 break;

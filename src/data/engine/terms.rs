@@ -90,12 +90,12 @@ pub(crate) trait Terms: Sized {
     /// Returns the expression of a value of a sort.
     fn to_expr(&self, p: &Program, v: &Value, sort: SortId) -> Expr;
     /// Returns a value as text for messages.
-    fn shown(&self, p: &Program, v: &Value) -> String;
+    fn value_text(&self, p: &Program, v: &Value) -> String;
     /// Returns the name of an unknown for messages.
     fn unknown_name(&self, p: &Program, u: u32) -> String;
 
     /// Creates an unknown of a sort.
-    fn unknown(&mut self, sort: SortId) -> Value {
+    fn fresh_unknown(&mut self, sort: SortId) -> Value {
         self.unknowns_mut().fresh(sort, None)
     }
     /// Returns the current mark, see [`Unknowns::mark`].
@@ -235,8 +235,8 @@ impl Terms for EvaluationMachine {
         EvaluationMachine::to_expr(self, p, v, sort)
     }
 
-    fn shown(&self, p: &Program, v: &Value) -> String {
-        EvaluationMachine::shown(self, p, v)
+    fn value_text(&self, p: &Program, v: &Value) -> String {
+        EvaluationMachine::value_text(self, p, v)
     }
 
     fn unknown_name(&self, p: &Program, u: u32) -> String {

@@ -19,7 +19,7 @@ type Naming<'a> = &'a dyn Fn(u32) -> String;
 
 impl EvaluationMachine {
     /// Returns the text of a value, shortened with `…`; unknowns have the names of their variables.
-    pub(crate) fn shown(&self, p: &Program, v: &Value) -> String {
+    pub(crate) fn value_text(&self, p: &Program, v: &Value) -> String {
         text_with_names(p, v, MAX_LENGTH, &|u| self.unknown_name(p, u))
     }
 

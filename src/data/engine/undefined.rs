@@ -32,7 +32,7 @@ fn first(p: &Program, mut pending: Vec<Value>) -> Option<Value> {
     pending.reverse();
     let mut seen = AHashSet::new();
     while let Some(v) = pending.pop() {
-        if v.is_data() || v.shared().is_some_and(|node| !seen.insert(node)) {
+        if v.is_data() || v.shared_address().is_some_and(|node| !seen.insert(node)) {
             continue;
         }
         if lacks_value(p, &v) {
@@ -87,7 +87,8 @@ fn is_left_over(p: &Program, op: OpId, args: usize) -> bool {
         OpKind::Projection(_) | OpKind::Recogniser(_) => true,
         OpKind::Mapping => {
             let has_equations = p.op(op).funcs.iter().any(Option::is_some);
-            has_equations || sorts.named_of(sort).is_none_or(|named| !named.constructors.is_empty())
+            has_equations
+                || sorts.declared_sort(sort).is_none_or(|named| !named.constructors.is_empty())
         }
         // Infinite sets and bags are terms of functions.
         OpKind::Builtin(_) => !matches!(sorts.kind(sort), SortKind::Set(_) | SortKind::Bag(_)),

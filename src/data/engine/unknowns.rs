@@ -82,7 +82,7 @@ impl Unknowns {
     }
 
     /// Returns the numbers of the unknowns created since.
-    pub fn since(&self, mark: TrailMark) -> std::ops::Range<u32> {
+    pub fn created_since(&self, mark: TrailMark) -> std::ops::Range<u32> {
         narrow::index(mark.unknowns)..narrow::index(self.all.len())
     }
 
@@ -189,10 +189,10 @@ mod tests {
         assert!(open(&all, &pair).is_empty(), "through what x is bound to");
         all.undo(inner);
         assert_eq!(open(&all, &pair), [1]);
-        assert_eq!(all.since(start), 0..2);
+        assert_eq!(all.created_since(start), 0..2);
         all.undo(outer);
-        assert_eq!((open(&all, &x), all.since(start)), (vec![0], 0..1));
+        assert_eq!((open(&all, &x), all.created_since(start)), (vec![0], 0..1));
         all.undo(start);
-        assert_eq!(all.since(start), 0..0);
+        assert_eq!(all.created_since(start), 0..0);
     }
 }

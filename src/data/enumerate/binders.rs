@@ -46,7 +46,7 @@ fn body_of_unknowns<T: Terms>(
     let variables = closure.lambda.sorts.iter().zip(&closure.lambda.vars);
     let unknowns: Vec<Value> =
         variables.map(|(sort, var)| m.unknowns_mut().fresh(*sort, Some(*var))).collect();
-    let wanted = m.unknowns().since(mark).collect();
+    let wanted = m.unknowns().created_since(mark).collect();
     (m.body(p, closure, &unknowns), wanted)
 }
 
@@ -365,8 +365,8 @@ fn without_element<T: Terms>(
         return Ok(None);
     }
     let mark = m.mark();
-    let x = m.unknown(element);
-    let wanted = m.unknowns().since(mark).collect();
+    let x = m.fresh_unknown(element);
+    let wanted = m.unknowns().created_since(mark).collect();
     let verdict = condition(m, p, sort, &x, [a, b]).and_then(|differ| {
         if differ.is_false() {
             return Ok(Some(Value::Bool(true)));

@@ -21,7 +21,7 @@ const MAX_FORMS: usize = 256;
 
 /// Returns the unknown of an atom: the atom itself, or the operand of a conversion to a narrower
 /// sort that it is known to belong to.
-fn known(p: &Program, atom: &Value, open: &[u32], bounds: &[Bounds]) -> Option<usize> {
+fn unknown_of(p: &Program, atom: &Value, open: &[u32], bounds: &[Bounds]) -> Option<usize> {
     let position = |v: &Value| match v {
         Value::Unknown(u) => open.iter().position(|o| o == u),
         _ => None,
@@ -106,14 +106,14 @@ pub(super) fn bounds<T: Terms>(m: &T, p: &Program, open: &[u32], parts: &[&Value
         let mut changed = false;
         for form in &done {
             for (i, (atom, k)) in form.terms.iter().enumerate() {
-                let Some(at) = known(p, atom, open, &bounds) else { continue };
+                let Some(at) = unknown_of(p, atom, open, &bounds) else { continue };
                 // k·x <= -(constant + least of the other terms)
                 let mut others = Some(form.constant);
                 for (j, (other, m)) in form.terms.iter().enumerate() {
                     if i == j {
                         continue;
                     }
-                    let (low, high) = match known(p, other, open, &bounds) {
+                    let (low, high) = match unknown_of(p, other, open, &bounds) {
                         Some(at) => bounds[at],
                         None => (least(numeric_sort(p, &sort_of, other)), None),
                     };

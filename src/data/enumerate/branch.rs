@@ -70,7 +70,7 @@ pub(super) fn branch<T: Terms>(
         }
         VariableChoice::List(u, element) => branch_list(m, p, s, u, element, rest, each),
         VariableChoice::Member(part, element, sort, candidates) => {
-            let others = without(m, p, rest, &|other| *other == part);
+            let others = remove_conjuncts(m, p, rest, &|other| *other == part);
             for candidate in candidates {
                 let equal = m.equal(p, sort, &element, &candidate)?;
                 // The conjunct itself may stay open although the equation is decided, and be chosen
@@ -92,7 +92,7 @@ pub(super) fn branch<T: Terms>(
         }
         VariableChoice::Cases(split) => branch_cases(m, p, s, split, rest, each),
         VariableChoice::Everywhere(part) => {
-            let others = without(m, p, rest, &|other| *other == part);
+            let others = remove_conjuncts(m, p, rest, &|other| *other == part);
             let all = for_each_element(m, p, &part)?;
             let condition = m.and(p, others, all);
             s.run(m, p, condition, each)
@@ -154,7 +154,7 @@ fn branch_constructors<T: Terms>(
             count_growth(m, p, s, u, rest, 1)?;
         }
         let (domain, _) = p.signature.domain_range(p.signature.op(c).sort);
-        let args: Vec<Value> = domain.iter().map(|&d| m.unknown(d)).collect();
+        let args: Vec<Value> = domain.iter().map(|&d| m.fresh_unknown(d)).collect();
         if p.op(c).flags != 0 && s.seen.is_none() {
             s.seen = Some(AHashSet::new());
         }
@@ -189,7 +189,7 @@ fn branch_list<T: Terms>(
         return Ok(ControlFlow::Break(()));
     }
     let mark = m.mark();
-    let (head, tail) = (m.unknown(element), m.unknown(sort));
+    let (head, tail) = (m.fresh_unknown(element), m.fresh_unknown(sort));
     s.growing += 1;
     let flow = bind(m, p, s, u, Value::cons(head, tail), rest, each);
     s.growing -= 1;
@@ -230,7 +230,7 @@ fn branch_witness<T: Terms>(
     each: &mut Each<T>,
 ) -> Outcome<ControlFlow<()>> {
     s.seen.get_or_insert_default();
-    let others = without(m, p, rest, &|other| other == part);
+    let others = remove_conjuncts(m, p, rest, &|other| other == part);
     let mark = m.mark();
     let body = open_body(m, p, part)?;
     let condition = m.and(p, others, body);
@@ -251,7 +251,7 @@ fn branch_either<T: Terms>(
 ) -> Outcome<ControlFlow<()>> {
     s.seen.get_or_insert_default();
     // The disjunction itself becomes true when its chosen side is assumed.
-    let others = without(
+    let others = remove_conjuncts(
         m,
         p,
         rest,
@@ -273,7 +273,7 @@ fn branch_either<T: Terms>(
 }
 
 /// Returns the conjuncts except those that satisfy `those`.
-fn without<T: Terms>(
+fn remove_conjuncts<T: Terms>(
     m: &mut T,
     p: &Program,
     rest: &Value,

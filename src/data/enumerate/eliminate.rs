@@ -94,7 +94,7 @@ fn eliminate_all<T: Terms>(
                 continue;
             }
             let candidates = bounds.from.into_iter().chain(low.map(Value::Int));
-            return any_of(
+            return disjunction(
                 m,
                 p,
                 candidates.map(|v| (whole.clone(), Some((u, v)))).collect(),
@@ -118,13 +118,13 @@ fn eliminate_all<T: Terms>(
             }
         }
         let (a, b) = (m.and(p, a, others.clone()), m.and(p, b, others));
-        return any_of(m, p, vec![(a, None), (b, None)], wanted, cases);
+        return disjunction(m, p, vec![(a, None), (b, None)], wanted, cases);
     }
 }
 
 /// Returns the disjunction of conditions, each with an optional value of an unknown, without the
 /// wanted unknowns.
-fn any_of<T: Terms>(
+fn disjunction<T: Terms>(
     m: &mut T,
     p: &Program,
     all: Vec<(Value, Option<(u32, Value)>)>,

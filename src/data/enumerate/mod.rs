@@ -525,7 +525,7 @@ fn unbounded_error<T: Terms>(
     let left = if rest.is_true() {
         "no remaining condition bounds it".to_string()
     } else {
-        format!("the remaining condition: {}", m.shown(p, rest))
+        format!("the remaining condition: {}", m.value_text(p, rest))
     };
     let numeric = open.first().is_some_and(|&u| {
         (basic::POS.number()..=basic::INT.number()).contains(&m.unknowns().sort(u).number())
@@ -547,7 +547,8 @@ fn undecided_error<T: Terms>(
     rest: &Value,
 ) -> Box<Diagnostic> {
     let place = if s.wanted.is_empty() { String::new() } else { format!(" in {}", s.binder) };
-    let message = format!("a condition{place} is neither true nor false: {}", m.shown(p, rest));
+    let message =
+        format!("a condition{place} is neither true nor false: {}", m.value_text(p, rest));
     let error = Diagnostic::new(Stage::Data, message)
         .note("no equation determines its value: a case is missing, or a condition of its equations is undecided");
     Box::new(Diagnostic { open: true, ..error })

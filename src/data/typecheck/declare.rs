@@ -168,7 +168,7 @@ impl Checker {
                             .data
                             .signature
                             .sorts
-                            .named_of(id)
+                            .declared_sort(id)
                             .is_some_and(|n| !n.structured) => {}
                         None => {
                             return Err(error(
@@ -480,7 +480,7 @@ impl Checker {
     ) -> Result<(), Diagnostic> {
         let op_sort = self.sort(sort)?;
         let (_, range) = self.data.signature.domain_range(op_sort);
-        let place = match self.data.signature.sorts.named_of(range) {
+        let place = match self.data.signature.sorts.declared_sort(range) {
             Some(named) if !named.structured => narrow::index(named.constructors.len()),
             _ => {
                 let text = self.data.signature.sorts.text(range);

@@ -172,7 +172,7 @@ impl Checker {
                     && !self.hides_operation(name, args.len())
                 {
                     if !self.is_operation(name) {
-                        return Err(self.undeclared(name, head.span));
+                        return Err(self.undeclared_error(name, head.span));
                     }
                     let children = self.infer_all(inference, args)?;
                     return self.infer_call(inference, name, children, span);
@@ -385,7 +385,7 @@ impl Checker {
             );
         }
         if candidates.is_empty() {
-            return Err(self.undeclared(name, span));
+            return Err(self.undeclared_error(name, span));
         }
         Ok(inference.add(span, NodeKind::Name(name.into()), Vec::new(), candidates))
     }
@@ -881,7 +881,7 @@ impl Checker {
         {
             for (i, (sort, child)) in domain.iter().zip(children).enumerate() {
                 let matches = inference.node(*child).candidates.iter().any(|c| {
-                    let ty = self.types.known(*sort);
+                    let ty = self.types.find_type(*sort);
                     ty.is_some_and(|ty| self.types.distance(c.ty, ty).is_some())
                 });
                 if !matches {
@@ -892,7 +892,7 @@ impl Checker {
                         sorts.text(*sort)
                     );
                     let refused = error(inference.node(*child).span, message);
-                    let refused = match self.types.known(*sort) {
+                    let refused = match self.types.find_type(*sort) {
                         Some(ty) => self.with_conversion(refused, inference, *child, ty),
                         None => refused,
                     };

@@ -344,7 +344,7 @@ impl Checker {
     }
 
     /// Returns the error for an unknown name.
-    fn undeclared(&self, name: &str, span: Span) -> Diagnostic {
+    fn undeclared_error(&self, name: &str, span: Span) -> Diagnostic {
         let mut diagnostic = error(span, format!("`{name}` is not declared"));
         if let Some(closed) = self.closed.get(name)
             && closed.span.source == span.source

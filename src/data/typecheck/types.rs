@@ -163,7 +163,7 @@ impl Types {
         sort
     }
     /// Returns the type of a sort that is already in the table; `None` if it is not there.
-    pub(super) fn known(&self, sort: SortId) -> Option<Ty> {
+    pub(super) fn find_type(&self, sort: SortId) -> Option<Ty> {
         self.from.get(&sort).copied()
     }
     /// Replaces bottom by Bool everywhere.

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use super::partition::{Batch, Partition, recent_slot, store};
-use super::trace::{exported, imported};
+use super::trace::{export_state, import_state};
 use crate::Options;
 use crate::annotate::{AnnotationWorker, Transfer};
 use crate::search::BATCH;
@@ -98,12 +98,12 @@ pub struct TraceState {
     pub atom: Vec<u8>,
 }
 
-fn malformed() -> Diagnostic {
+fn malformed_error() -> Diagnostic {
     Diagnostic::new(Stage::File, "a malformed path state from another process")
 }
 
 /// Encodes a path state. States that labels alone decide sort first, then by state and atom.
-fn encoded(local: bool, state: &[u8], atom: &[u8]) -> Vec<u8> {
+fn encode(local: bool, state: &[u8], atom: &[u8]) -> Vec<u8> {
     let mut out = vec![u8::from(!local)];
     put(&mut out, state.len() as u64);
     out.extend(state);
@@ -111,7 +111,7 @@ fn encoded(local: bool, state: &[u8], atom: &[u8]) -> Vec<u8> {
     out
 }
 
-fn decoded(mut bytes: &[u8]) -> Option<(bool, &[u8], &[u8])> {
+fn decode(mut bytes: &[u8]) -> Option<(bool, &[u8], &[u8])> {
     let (&later, rest) = bytes.split_first()?;
     bytes = rest;
     let length = usize::try_from(take(&mut bytes)?).ok()?;
@@ -125,11 +125,11 @@ impl TraceState {
     /// # Errors
     /// The bytes are malformed.
     pub fn read(model: &dyn Model, bytes: &[u8]) -> Result<Self, Diagnostic> {
-        let Some(portable) = model.portable() else { return Err(malformed()) };
-        let (local, state, atom) = decoded(bytes).ok_or_else(malformed)?;
+        let Some(portable) = model.portable() else { return Err(malformed_error()) };
+        let (local, state, atom) = decode(bytes).ok_or_else(malformed_error)?;
         Ok(Self {
             local,
-            vector: imported(portable, model.slots().len(), state)?,
+            vector: import_state(portable, model.slots().len(), state)?,
             atom: atom.to_vec(),
         })
     }
@@ -444,7 +444,8 @@ impl<'m> Partition<'m> {
         for (key, (local, atom)) in
             self.goal.hits.iter().zip(self.annotations.iter().flat_map(|c| &c.hits))
         {
-            let bytes = encoded(*local, &exported(self.portable, &self.store.vector(*key))?, atom);
+            let bytes =
+                encode(*local, &export_state(self.portable, &self.store.vector(*key))?, atom);
             if least.as_ref().is_none_or(|l| bytes < *l) {
                 least = Some(bytes);
             }
@@ -460,8 +461,8 @@ impl<'m> Partition<'m> {
         level: u64,
         stage: &[u8],
     ) -> Result<Option<Vec<u8>>, Diagnostic> {
-        let (_, state, name) = decoded(stage).ok_or_else(malformed)?;
-        let vector = imported(self.portable, self.model.slots().len(), state)?;
+        let (_, state, name) = decode(stage).ok_or_else(malformed_error)?;
+        let vector = import_state(self.portable, self.model.slots().len(), state)?;
         let atom = annotations.carrier.atom(name)?;
         let target = self.with_new_layout(|partition| Ok(partition.store.encode(&vector)?))?;
         // Keys change with the layout.
@@ -498,7 +499,7 @@ impl<'m> Partition<'m> {
             }
             if let Some(name) = first {
                 let bytes =
-                    encoded(false, &exported(self.portable, &self.store.vector(key))?, &name);
+                    encode(false, &export_state(self.portable, &self.store.vector(key))?, &name);
                 if least.as_ref().is_none_or(|l| bytes < *l) {
                     least = Some(bytes);
                 }

@@ -540,7 +540,7 @@ mod tests {
     use mu_base::random::Random;
     use mu_model::hand::HandModel;
 
-    fn stamped(process: usize, processes: usize) -> Stamp {
+    fn new_stamp(process: usize, processes: usize) -> Stamp {
         let (process, processes) = (process as u32, processes as u32);
         Stamp {
             fingerprint: "f".into(),
@@ -652,14 +652,14 @@ mod tests {
                 files = partitions
                     .iter_mut()
                     .enumerate()
-                    .map(|(i, s)| written(s, &stamped(i, count)))
+                    .map(|(i, s)| write_partition(s, &new_stamp(i, count)))
                     .collect();
             }
         }
         assert!(cuts > 60, "{cuts} cuts");
     }
 
-    fn written(partition: &mut Partition, stamp: &Stamp) -> Vec<u8> {
+    fn write_partition(partition: &mut Partition, stamp: &Stamp) -> Vec<u8> {
         let mut out = Vec::new();
         partition.write(stamp, &mut out).unwrap();
         assert_eq!(Stamp::read(&mut &out[..]).unwrap(), *stamp);
@@ -672,7 +672,7 @@ mod tests {
         let mut partitions = [Partition::new(&model, &options, &budget, None, 0, 1).unwrap()];
         partitions[0].insert_initial().unwrap();
         advance(&mut partitions, 60, 20, &mut Random::new(1));
-        let file = written(&mut partitions[0], &stamped(0, 1));
+        let file = write_partition(&mut partitions[0], &new_stamp(0, 1));
         let mut random = Random::new(5);
         for n in 0..300 {
             let mut bytes = file.clone();
@@ -691,7 +691,7 @@ mod tests {
                 assert!(partition.read(&mut &bytes[..], true).is_err(), "change {n}");
                 assert!(
                     !partition.is_consistent()
-                        && partition.write(&stamped(0, 1), &mut Vec::new()).is_err()
+                        && partition.write(&new_stamp(0, 1), &mut Vec::new()).is_err()
                 );
             }
         }

@@ -132,7 +132,7 @@ mod tests {
         let shared_cache =
             Arc::new(SharedGroupCache::new(model.groups().len(), options.cache_bytes));
         let mut expander = Expander::new(model, shared_cache, options)
-            .distributed(OwnerHash::new(leaves, &partition_leaves));
+            .with_owner_hash(OwnerHash::new(leaves, &partition_leaves));
         let (mut at, mut found, mut row) =
             (store.intern(&model.initial()), Vec::new(), vec![0; leaves]);
         let (mut changed, mut same) = (0, 0);

@@ -212,7 +212,7 @@ impl<'m> Partition<'m> {
             processes,
             expander: Expander::new(model, shared_cache, options)
                 .with_symmetries(symmetries)
-                .distributed(OwnerHash::new(leaves, partition_leaves)),
+                .with_owner_hash(OwnerHash::new(leaves, partition_leaves)),
             found: Vec::new(),
             goal: DistributedGoal::default(),
             annotations: None,
@@ -566,13 +566,13 @@ impl<'m> Partition<'m> {
     /// Grows the table if it is crowded. Must not be called between the expansion of a state and
     /// the use of its successors.
     pub(crate) fn make_room(&mut self) -> Result<(), Diagnostic> {
-        if !self.store.table.crowded() {
+        if !self.store.table.is_crowded() {
             return Ok(());
         }
         if self.store.could_be_short() && self.fits_in_memory(self.store.table.bytes()) {
             self.replan()?;
         }
-        if self.store.table.crowded() { self.grow() } else { Ok(()) }
+        if self.store.table.is_crowded() { self.grow() } else { Ok(()) }
     }
 
     fn grow(&mut self) -> Result<(), Diagnostic> {
@@ -772,7 +772,7 @@ mod tests {
     use mu_model::hand::HandModel;
 
     /// Runs all partitions of a search in one thread, each with its own model.
-    fn together(models: &[HandModel], options: &Options) -> Vec<Tally> {
+    fn run_together(models: &[HandModel], options: &Options) -> Vec<Tally> {
         let count = models.len();
         let budget = Budget::default();
         let mut partitions: Vec<Partition> = models
@@ -826,7 +826,7 @@ mod tests {
                     leaves: Some(LeafLayout { leaf_slots: None, partition_leaves }),
                     ..options.clone()
                 };
-                let partitions = together(&models, &options);
+                let partitions = run_together(&models, &options);
                 let sum = |of: &dyn Fn(&Tally) -> u64| partitions.iter().map(of).sum::<u64>();
                 let found = (sum(&|t| t.states), sum(&|t| t.transitions), sum(&|t| t.deadlocks));
                 assert_eq!(
@@ -848,7 +848,7 @@ mod tests {
     #[test]
     fn partitions_have_similar_sizes() {
         let models: Vec<HandModel> = (0..5).map(|_| arcx(1)).collect();
-        let partitions = together(&models, &small());
+        let partitions = run_together(&models, &small());
         let (least, most) = (
             partitions.iter().map(|t| t.states).min().unwrap(),
             partitions.iter().map(|t| t.states).max().unwrap(),

@@ -92,10 +92,10 @@ impl LeafLayout {
         let bytes = &mut &*bytes;
         let mut lists = Vec::new();
         while !bytes.is_empty() {
-            let count = take(bytes).filter(|n| *n <= slots as u64).ok_or_else(malformed)?;
+            let count = take(bytes).filter(|n| *n <= slots as u64).ok_or_else(malformed_error)?;
             let list =
                 (0..count).map(|_| u32::try_from(take(bytes)?).ok()).collect::<Option<Vec<u32>>>();
-            lists.push(list.ok_or_else(malformed)?);
+            lists.push(list.ok_or_else(malformed_error)?);
         }
         let leaf_slots = lists.split_off(1);
         let partition_leaves = lists.pop().unwrap_or_default();
@@ -114,7 +114,7 @@ impl LeafLayout {
             all.sort_unstable();
             if leaf_slots.iter().any(Vec::is_empty) || !all.into_iter().eq(0..narrow::index(slots))
             {
-                return Err(malformed());
+                return Err(malformed_error());
             }
         }
         let leaves = narrow::index(self.leaf_slots.as_ref().map_or(slots, Vec::len));
@@ -124,12 +124,12 @@ impl LeafLayout {
         {
             Ok(self)
         } else {
-            Err(malformed())
+            Err(malformed_error())
         }
     }
 }
 
-fn malformed() -> Diagnostic {
+fn malformed_error() -> Diagnostic {
     Diagnostic::new(Stage::File, "a malformed layout of states")
 }
 
@@ -163,7 +163,7 @@ mod tests {
     use mu_model::hand::HandModel;
 
     /// Builds five counters in one component: each state has its own tuple.
-    fn together() -> HandModel {
+    fn joint_counters() -> HandModel {
         let mut model = HandModel::new();
         let slots: Vec<_> = (0..5).map(|i| model.slot(format!("n{i}"), 0, false, 0)).collect();
         for slot in slots {
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_leaf_with_a_tuple_for_each_state_is_split() {
-        let (model, options, budget) = (together(), small(), Budget::default());
+        let (model, options, budget) = (joint_counters(), small(), Budget::default());
         let leaves = LeafLayout::choose(&model, &options, &budget, None, 2).unwrap();
         let leaf_slots = leaves.leaf_slots.as_ref().unwrap();
         assert!(leaf_slots.len() > 1 && leaf_slots.iter().all(|l| l.len() < 4), "{leaves:?}");

@@ -42,7 +42,7 @@ pub(crate) struct Sender {
     pub values_sent: u64,
 }
 
-fn numbered(table: &mut Vec<u32>, count: &mut u32, number: u32) -> (u32, bool) {
+fn assign_number(table: &mut Vec<u32>, count: &mut u32, number: u32) -> (u32, bool) {
     let at = number as usize;
     if table.len() <= at {
         table.resize(at + 1, 0);
@@ -87,8 +87,11 @@ impl Sender {
             while bits != 0 {
                 let leaf = at * 8 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let (sent, new) =
-                    numbered(&mut self.tuples[leaf], &mut self.tuple_counts[leaf], state[leaf]);
+                let (sent, new) = assign_number(
+                    &mut self.tuples[leaf],
+                    &mut self.tuple_counts[leaf],
+                    state[leaf],
+                );
                 if new {
                     self.tuple(store, portable, leaf, state[leaf])?
                 } else {
@@ -116,7 +119,7 @@ impl Sender {
         let mut row = Vec::new();
         store.leaves[leaf].table.read(number, &mut row);
         for (&slot, &value) in store.leaves[leaf].slots.iter().zip(&row) {
-            let (sent, new) = numbered(
+            let (sent, new) = assign_number(
                 &mut self.values[slot as usize],
                 &mut self.value_counts[slot as usize],
                 value,
@@ -165,7 +168,7 @@ pub(crate) struct BatchReader<'p> {
     first: bool,
 }
 
-fn malformed() -> Diagnostic {
+fn malformed_error() -> Diagnostic {
     Diagnostic::new(Stage::File, "a malformed batch of states")
 }
 
@@ -184,7 +187,7 @@ impl Receiver {
     /// The batch is malformed.
     pub fn open<'p>(&mut self, batch: &'p [u8]) -> Result<BatchReader<'p>, Diagnostic> {
         let mut bytes = batch;
-        let count = take(&mut bytes).ok_or_else(malformed)?;
+        let count = take(&mut bytes).ok_or_else(malformed_error)?;
         Ok(BatchReader { bytes, left: count, first: true })
     }
 
@@ -202,10 +205,11 @@ impl Receiver {
     ) -> Result<Option<u32>, Diagnostic> {
         let BatchReader { bytes, left, first } = batch;
         if *left == 0 {
-            return if bytes.is_empty() { Ok(None) } else { Err(malformed()) };
+            return if bytes.is_empty() { Ok(None) } else { Err(malformed_error()) };
         }
         let leaves = store.leaves.len();
-        let (mask, rest) = bytes.split_at_checked(leaves.div_ceil(8)).ok_or_else(malformed)?;
+        let (mask, rest) =
+            bytes.split_at_checked(leaves.div_ceil(8)).ok_or_else(malformed_error)?;
         *bytes = rest;
         // The first state contains all leaves; no bit is set beyond the last leaf.
         let given = mask.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
@@ -213,7 +217,7 @@ impl Receiver {
             || !leaves.is_multiple_of(8)
                 && mask.last().is_some_and(|byte| byte >> (leaves % 8) != 0)
         {
-            return Err(malformed());
+            return Err(malformed_error());
         }
         for (at, &byte) in mask.iter().enumerate() {
             let mut byte = byte;
@@ -239,24 +243,26 @@ impl Receiver {
     ) -> Result<u32, Diagnostic> {
         let known =
             |table: &[u32], n: u64| table.get(usize::try_from(n).ok()?.checked_sub(1)?).copied();
-        let n = take(bytes).ok_or_else(malformed)?;
+        let n = take(bytes).ok_or_else(malformed_error)?;
         if n != 0 {
-            return known(&self.tuples[leaf], n).ok_or_else(malformed);
+            return known(&self.tuples[leaf], n).ok_or_else(malformed_error);
         }
         let mut row = Vec::with_capacity(store.leaves[leaf].slots.len());
         for &slot in &store.leaves[leaf].slots {
             let values = &mut self.values[slot as usize];
-            row.push(match take(bytes).ok_or_else(malformed)? {
+            row.push(match take(bytes).ok_or_else(malformed_error)? {
                 0 => {
-                    let length =
-                        take(bytes).and_then(|n| usize::try_from(n).ok()).ok_or_else(malformed)?;
-                    let (value, rest) = bytes.split_at_checked(length).ok_or_else(malformed)?;
+                    let length = take(bytes)
+                        .and_then(|n| usize::try_from(n).ok())
+                        .ok_or_else(malformed_error)?;
+                    let (value, rest) =
+                        bytes.split_at_checked(length).ok_or_else(malformed_error)?;
                     *bytes = rest;
                     let value = portable.import(slot, value)?;
                     values.push(value);
                     value
                 }
-                n => known(values, n).ok_or_else(malformed)?,
+                n => known(values, n).ok_or_else(malformed_error)?,
             });
         }
         let number = store.leaves[leaf].table.intern(&row);

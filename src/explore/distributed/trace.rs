@@ -36,7 +36,7 @@ pub(crate) struct DistributedGoal<'m> {
 }
 
 /// Encodes a state as bytes that are equal in all processes.
-pub(crate) fn exported(portable: &dyn Portable, vector: &[u32]) -> Result<Vec<u8>, Diagnostic> {
+pub(crate) fn export_state(portable: &dyn Portable, vector: &[u32]) -> Result<Vec<u8>, Diagnostic> {
     let mut bytes = Vec::new();
     for (slot, &value) in vector.iter().enumerate() {
         let value = portable.export(narrow::index(slot), value)?;
@@ -47,7 +47,7 @@ pub(crate) fn exported(portable: &dyn Portable, vector: &[u32]) -> Result<Vec<u8
 }
 
 /// Decodes such a state.
-pub(crate) fn imported(
+pub(crate) fn import_state(
     portable: &dyn Portable,
     slots: usize,
     mut bytes: &[u8],
@@ -112,7 +112,7 @@ impl<'m> Partition<'m> {
         }
         let mut least: Option<Vec<u8>> = None;
         for &key in &self.goal.hits {
-            let bytes = exported(self.portable, &self.store.vector(key))?;
+            let bytes = export_state(self.portable, &self.store.vector(key))?;
             if least.as_ref().is_none_or(|l| bytes < *l) {
                 least = Some(bytes);
             }
@@ -131,7 +131,7 @@ impl<'m> Partition<'m> {
             self.annotations = Some(annotations);
             return result;
         }
-        let vector = imported(self.portable, self.model.slots().len(), state)?;
+        let vector = import_state(self.portable, self.model.slots().len(), state)?;
         let target = self.with_new_layout(|partition| Ok(partition.store.encode(&vector)?))?;
         // These keys change with the layout, like queued states and hits.
         self.goal.hits = vec![target];
@@ -152,7 +152,7 @@ impl<'m> Partition<'m> {
             let key = self.expand_newest()?;
             self.now.pop();
             if self.found.iter().any(|s| Some(&s.key) == self.goal.hits.first()) {
-                let bytes = exported(self.portable, &self.store.vector(key))?;
+                let bytes = export_state(self.portable, &self.store.vector(key))?;
                 if least.as_ref().is_none_or(|l| bytes < *l) {
                     least = Some(bytes);
                 }
@@ -182,13 +182,13 @@ pub fn path_through(
     let mut lazy = OnTheFlySuccessors::new(model, &options.without_confluence())?.by_group();
     let (mut at, mut steps, mut found) = (StateId::of(0), Vec::new(), Vec::new());
     let first = states.first().ok_or_else(broken)?;
-    if imported(portable, model.slots().len(), first)? != lazy.vector(at) {
+    if import_state(portable, model.slots().len(), first)? != lazy.vector(at) {
         return Err(broken());
     }
     // Choose among several steps by label text, because label numbers differ between processes.
     let rank = |s: &(u32, LabelId, StateId)| (model.label_text(s.1), s.0);
     for state in &states[1..] {
-        let vector = imported(portable, model.slots().len(), state)?;
+        let vector = import_state(portable, model.slots().len(), state)?;
         lazy.steps(at, &mut found)?;
         let step = found
             .iter()
@@ -204,7 +204,7 @@ pub fn path_through(
         for step in found.iter().filter(|s| test(s.0 as usize, s.1)) {
             let state = lazy.vector(step.2);
             last.push((
-                exported(portable, &state)?,
+                export_state(portable, &state)?,
                 PathStep { label: step.1, group: step.0 as usize, state },
             ));
         }

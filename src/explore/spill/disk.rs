@@ -48,7 +48,7 @@ impl DiskStates {
             stored: 0,
             spilled: SpillCounts::default(),
         };
-        cold.writer().map_err(|e| cold.failed(e))?;
+        cold.writer().map_err(|e| cold.spill_error(e))?;
         Ok(cold)
     }
     fn writer(&self) -> std::io::Result<RunWriter> {
@@ -58,7 +58,7 @@ impl DiskStates {
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
-    fn failed(&self, error: std::io::Error) -> Diagnostic {
+    fn spill_error(&self, error: std::io::Error) -> Diagnostic {
         Diagnostic::new(
             Stage::File,
             format!("{}: cannot spill states: {error}", self.folder.display()),
@@ -104,7 +104,7 @@ impl DiskStates {
         });
         let mut all = Vec::new();
         for part in parts {
-            let (hashes, read) = part.map_err(|e| self.failed(e))?;
+            let (hashes, read) = part.map_err(|e| self.spill_error(e))?;
             self.spilled.read += read;
             if all.is_empty() { all = hashes } else { all.extend(hashes) }
         }
@@ -119,7 +119,7 @@ impl DiskStates {
             table.in_order(&mut |hashes| writer.extend(hashes))?;
             writer.finish()
         };
-        let run = write().map_err(|e| self.failed(e))?;
+        let run = write().map_err(|e| self.spill_error(e))?;
         self.spilled.flushes += 1;
         self.spilled.written += run.bytes();
         self.runs.push(run);
@@ -130,7 +130,8 @@ impl DiskStates {
         if self.runs.len() > self.sizes.runs {
             self.runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
             let small = self.runs.split_off(self.runs.len() / 2);
-            let run = merge(&self.folder, &small, self.sizes.page).map_err(|e| self.failed(e))?;
+            let run =
+                merge(&self.folder, &small, self.sizes.page).map_err(|e| self.spill_error(e))?;
             self.spilled.written += run.bytes();
             self.runs.push(run);
         }
@@ -168,7 +169,7 @@ impl DiskStates {
             writer.extend(hashes)?;
             writer.finish()
         };
-        let run = write().map_err(|e| self.failed(e))?;
+        let run = write().map_err(|e| self.spill_error(e))?;
         self.spilled.written += run.bytes();
         queue.runs.push_back((run, 0));
         Ok(())
@@ -194,7 +195,7 @@ impl DiskStates {
                 queue.runs.pop_front();
                 continue;
             }
-            let hashes = run.read_page(*page).map_err(|e| self.failed(e))?;
+            let hashes = run.read_page(*page).map_err(|e| self.spill_error(e))?;
             *page += 1;
             count += hashes.len() as u64;
             blocks.extend(
@@ -209,7 +210,7 @@ impl DiskStates {
         let mut keys = Vec::new();
         for run in &self.runs {
             for page in (0..run.page_count()).step_by(run.page_count() / 16 + 1) {
-                let hashes = run.read_page(page).map_err(|e| self.failed(e))?;
+                let hashes = run.read_page(page).map_err(|e| self.spill_error(e))?;
                 keys.extend(
                     hashes.iter().step_by(hashes.len() / 64 + 1).map(|&hash| table.key(hash)),
                 );
@@ -270,7 +271,7 @@ impl From<std::io::Error> for RepackError {
 
 impl SpilledStates<'_> {
     /// Converts a run to the new layout, as several runs.
-    fn moved(
+    fn convert_run(
         &self,
         run: &SortedRun,
         from: usize,
@@ -301,7 +302,7 @@ impl SpilledStates<'_> {
         }
         Ok(runs)
     }
-    fn all(
+    fn convert_all(
         &self,
         old: &StateTable,
         new: &StateTable,
@@ -311,14 +312,14 @@ impl SpilledStates<'_> {
         for run in &self.cold.runs {
             cold.push(merge(
                 &self.cold.folder,
-                &self.moved(run, 0, old, new, convert)?,
+                &self.convert_run(run, 0, old, new, convert)?,
                 self.cold.sizes.page,
             )?);
         }
         let mut queues = [Vec::new(), Vec::new()];
         for (queue, moved) in self.queues.iter().zip(&mut queues) {
             for (run, page) in &queue.runs {
-                moved.extend(self.moved(run, *page, old, new, convert)?);
+                moved.extend(self.convert_run(run, *page, old, new, convert)?);
             }
         }
         let [first, second] = queues;
@@ -333,7 +334,7 @@ impl ExternalStates for SpilledStates<'_> {
         new: &StateTable,
         convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>,
     ) -> Result<(), Vec<u32>> {
-        match self.all(old, new, convert) {
+        match self.convert_all(old, new, convert) {
             Ok([cold, first, second]) => {
                 self.cold.spilled.written += [&cold, &first, &second]
                     .into_iter()
@@ -349,7 +350,7 @@ impl ExternalStates for SpilledStates<'_> {
             }
             Err(RepackError::Unfit(leaves)) => Err(leaves),
             Err(RepackError::Disk(error)) => {
-                self.error = Some(self.cold.failed(error));
+                self.error = Some(self.cold.spill_error(error));
                 Ok(())
             }
         }

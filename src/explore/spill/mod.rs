@@ -231,7 +231,7 @@ impl<'a> Shared<'a> {
             return Err(index_too_wide());
         }
         // States on disk are repacked only if necessary.
-        let early = cold.is_empty() && (store.table.crowded() || overflow);
+        let early = cold.is_empty() && (store.table.is_crowded() || overflow);
         let split = if self.goal.symmetries.is_none() && early { store.unfit_leaf() } else { None };
         let wanted = overflow || split.is_some() || early && store.could_be_short();
         if wanted {
@@ -244,7 +244,7 @@ impl<'a> Shared<'a> {
                 self.replan(cold, &mut store, level, split, &mut unplaced, totals)?;
             }
         }
-        while store.table.crowded() || !unplaced.is_empty() {
+        while store.table.is_crowded() || !unplaced.is_empty() {
             if level.sizes.have_room(&store, store.table.growth_bytes()) {
                 let generous = store.table.bytes() <= level.sizes.limit / GENEROUS;
                 store

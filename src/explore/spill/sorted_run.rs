@@ -396,7 +396,7 @@ mod tests {
     /// Hashes of a page; so few that a run has several.
     const PAGE: usize = 64;
 
-    fn written(hashes: &BTreeSet<u64>) -> SortedRun {
+    fn write_run(hashes: &BTreeSet<u64>) -> SortedRun {
         let mut writer = RunWriter::new(&std::env::temp_dir(), PAGE).unwrap();
         hashes.iter().for_each(|h| writer.push(*h).unwrap());
         writer.finish().unwrap()
@@ -422,7 +422,7 @@ mod tests {
             let mut random = Random::new(seed);
             let bits = [63, 40, 20, 9][seed as usize % 4];
             let hashes = some(&mut random, [3_000, 70, 2][seed as usize % 3], bits);
-            let run = written(&hashes);
+            let run = write_run(&hashes);
             let back: Vec<u64> =
                 (0..run.page_count()).flat_map(|p| run.read_page(p).unwrap()).collect();
             assert_eq!(back, hashes.iter().copied().collect::<Vec<_>>(), "seed {seed}");
@@ -448,7 +448,7 @@ mod tests {
             let mut random = Random::new(seed);
             let sets: Vec<BTreeSet<u64>> =
                 (0..random.below(5)).map(|_| some(&mut random, 400, 12)).collect();
-            let runs: Vec<SortedRun> = sets.iter().map(written).collect();
+            let runs: Vec<SortedRun> = sets.iter().map(write_run).collect();
             let run = merge(&std::env::temp_dir(), &runs, PAGE).unwrap();
             let back: Vec<u64> =
                 (0..run.page_count()).flat_map(|p| run.read_page(p).unwrap()).collect();
@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn a_changed_byte_is_an_error() {
         let hashes: BTreeSet<u64> = (0..1_000u64).map(|i| i * i * 77).collect();
-        let run = written(&hashes);
+        let run = write_run(&hashes);
         for at in (0..run.bytes()).step_by(97) {
             let mut byte = [0];
             run.file.read_exact_at(&mut byte, at).unwrap();

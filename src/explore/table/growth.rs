@@ -146,7 +146,7 @@ impl StateTable {
                 let places = self.places();
                 self.payloads.extend(places, growth.helpers);
                 let (payloads, strip) = (&self.payloads, self.sizes.strip);
-                either!(&self.format, c => left.extend(Sweep { cells: c, old, new: self.geometry, payloads, strip }.all(before, growth.helpers)));
+                either!(&self.format, c => left.extend(Sweep { cells: c, old, new: self.geometry, payloads, strip }.sweep_all(before, growth.helpers)));
             }
             left.retain(|&(hash, payload)| match self.insert_hashed(hash) {
                 Insert::New(place) | Insert::Old(place) => {
@@ -207,7 +207,7 @@ struct Sweep<'a, C> {
 impl<C: TableCell> Sweep<'_, C> {
     /// Sweeps the first `before` buckets. Returns the hashes and payloads that found no room within
     /// reach.
-    fn all(&self, before: u64, helpers: usize) -> Vec<(u64, u128)> {
+    fn sweep_all(&self, before: u64, helpers: usize) -> Vec<(u64, u128)> {
         let mut left = Vec::new();
         let mut waiting: Vec<MovedEntry> = Vec::new();
         let mut high = before;

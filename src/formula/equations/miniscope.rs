@@ -8,8 +8,8 @@
 //! their values. Invariant: the value is the same; sorts are not empty. Cost: linear, times the
 //! nesting of quantifiers.
 
-use super::unroll::{is_integral, mentioned};
-use super::{FixpointEquation, PositiveFormula, stacked};
+use super::unroll::{collect_words, is_integral};
+use super::{FixpointEquation, PositiveFormula, grow_stack};
 use ahash::AHashMap;
 use mu_base::Span;
 use mu_syntax::ast::{BinaryOp, Data, DataKind, Node, VarDecl};
@@ -18,20 +18,20 @@ use mu_syntax::ast::{BinaryOp, Data, DataKind, Node, VarDecl};
 pub(super) fn narrow(equations: &mut [FixpointEquation]) {
     for e in equations {
         let body = std::mem::replace(&mut e.body, PositiveFormula::Const(true));
-        e.body = narrowed(body);
+        e.body = narrow_scopes(body);
     }
 }
 
-fn narrowed(formula: PositiveFormula) -> PositiveFormula {
-    stacked(|| match formula {
+fn narrow_scopes(formula: PositiveFormula) -> PositiveFormula {
+    grow_stack(|| match formula {
         PositiveFormula::Const(_) | PositiveFormula::Val(_) | PositiveFormula::Call(..) => formula,
         PositiveFormula::Junction(all, parts) => {
-            PositiveFormula::Junction(all, parts.into_iter().map(narrowed).collect())
+            PositiveFormula::Junction(all, parts.into_iter().map(narrow_scopes).collect())
         }
         PositiveFormula::Quantifier(all, vars, body) => {
             let (numbers, others): (Vec<VarDecl>, Vec<VarDecl>) =
                 vars.into_iter().partition(is_integral);
-            let body = narrowed(*body);
+            let body = narrow_scopes(*body);
             let body = if others.is_empty() { body } else { quantify(all, &others, body) };
             if numbers.is_empty() {
                 return body;
@@ -45,7 +45,7 @@ fn narrowed(formula: PositiveFormula) -> PositiveFormula {
 fn quantify(all: bool, vars: &[VarDecl], body: PositiveFormula) -> PositiveFormula {
     match body {
         PositiveFormula::Const(_) => body,
-        PositiveFormula::Val(data) => PositiveFormula::Val(quantified(all, vars, data)),
+        PositiveFormula::Val(data) => PositiveFormula::Val(quantify_data(all, vars, data)),
         PositiveFormula::Junction(conjunction, parts) if conjunction == all => {
             let parts = parts.into_iter().map(|part| quantify(all, vars, part)).collect();
             PositiveFormula::Junction(conjunction, parts)
@@ -53,7 +53,7 @@ fn quantify(all: bool, vars: &[VarDecl], body: PositiveFormula) -> PositiveFormu
         PositiveFormula::Junction(conjunction, parts) => {
             let uses = |part: &PositiveFormula| {
                 let mut words = AHashMap::new();
-                mentioned(part, &mut words);
+                collect_words(part, &mut words);
                 vars.iter().any(|v| words.contains_key(&v.name.kind))
             };
             let (inside, mut outside): (Vec<_>, Vec<_>) = parts.into_iter().partition(uses);
@@ -63,7 +63,7 @@ fn quantify(all: bool, vars: &[VarDecl], body: PositiveFormula) -> PositiveFormu
             outside.push(match conditions(&inside) {
                 Some(data) => {
                     let op = if conjunction { BinaryOp::And } else { BinaryOp::Or };
-                    PositiveFormula::Val(quantified(all, vars, joined(op, data)))
+                    PositiveFormula::Val(quantify_data(all, vars, join(op, data)))
                 }
                 None => {
                     let body = PositiveFormula::Junction(conjunction, inside);
@@ -85,7 +85,7 @@ fn conditions(parts: &[PositiveFormula]) -> Option<Vec<Data>> {
     parts.iter().map(of).collect()
 }
 
-fn joined(op: BinaryOp, parts: Vec<Data>) -> Data {
+fn join(op: BinaryOp, parts: Vec<Data>) -> Data {
     let join = |a: Data, b: Data| {
         let span = a.span;
         Node::new(DataKind::Binary(op, Box::new(a), Box::new(b)), span)
@@ -94,7 +94,7 @@ fn joined(op: BinaryOp, parts: Vec<Data>) -> Data {
     parts.into_iter().reduce(join).unwrap_or_else(none)
 }
 
-fn quantified(all: bool, vars: &[VarDecl], data: Data) -> Data {
+fn quantify_data(all: bool, vars: &[VarDecl], data: Data) -> Data {
     let span = data.span;
     let body = Box::new(data);
     let kind = match all {

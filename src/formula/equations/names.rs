@@ -30,7 +30,8 @@ pub fn names(source: SourceId, text: &str) -> Naming {
     sections.iter().for_each(|s| walk.declares(s));
     for e in &equations.list {
         let kind = if e.least { "least" } else { "greatest" };
-        let says = line(&format!("{} {}", if e.least { "mu" } else { "nu" }, walk.written(e.head)));
+        let says =
+            line(&format!("{} {}", if e.least { "mu" } else { "nu" }, walk.source_text(e.head)));
         let of = walk.out.declare(NameRole::FixedPoint, &e.name.kind, e.name.span, e.whole, says);
         walk.out.bindings[of].note = format!("the {kind} fixed point of its equation");
         walk.equations.entry(e.name.kind.clone()).or_insert(of);
@@ -117,7 +118,7 @@ fn equations(source: SourceId, text: &str, start: usize) -> NamedEquations {
         let Some(sign) = scan.word() else { continue };
         scan.at += sign.len();
         if sign == "init" {
-            let initial = scan.until(';').and_then(|r| {
+            let initial = scan.advance_to(';').and_then(|r| {
                 parse_formula_in(source, text, r.clone())
                     .ok()
                     .map(|f| (f.formula, span(from..r.end + 1)))
@@ -127,10 +128,10 @@ fn equations(source: SourceId, text: &str, start: usize) -> NamedEquations {
         }
         scan.skip();
         let at = scan.at;
-        let Some(head) = scan.until('=') else { continue };
+        let Some(head) = scan.advance_to('=') else { continue };
         let Ok((name, params)) = parse_head_in(source, text, at..head.end) else { continue };
         scan.at += 1;
-        let body = scan.until(';');
+        let body = scan.advance_to(';');
         let end = body.as_ref().map_or(part.trim_end().len(), |b| b.end + 1);
         let body = body.and_then(|b| parse_formula_in(source, text, b).ok()).map(|f| f.formula);
         let head = span(at..text[..head.end].trim_end().len());
@@ -160,7 +161,7 @@ struct NameCollector<'t> {
 }
 
 impl<'t> NameCollector<'t> {
-    fn written(&self, span: Span) -> &'t str {
+    fn source_text(&self, span: Span) -> &'t str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
 
@@ -190,7 +191,7 @@ impl<'t> NameCollector<'t> {
                         &name.kind,
                         name.span,
                         whole,
-                        line(&format!("sort {}", self.written(whole))),
+                        line(&format!("sort {}", self.source_text(whole))),
                     );
                     self.out.bindings[of].note = "a sort".into();
                     self.sorts.entry(name.kind.clone()).or_insert(of);
@@ -209,13 +210,13 @@ impl<'t> NameCollector<'t> {
                         role,
                         name,
                         whole,
-                        format!("{}: {}", name.kind, self.written(sort.span)),
+                        format!("{}: {}", name.kind, self.source_text(sort.span)),
                     );
                 }
             }
             Section::Globals(list) => {
                 for v in list {
-                    let says = format!("{}: {}", v.name.kind, self.written(v.sort.span));
+                    let says = format!("{}: {}", v.name.kind, self.source_text(v.sort.span));
                     let of = self.out.declare(
                         NameRole::Constant,
                         &v.name.kind,
@@ -236,7 +237,8 @@ impl<'t> NameCollector<'t> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &sort.kind {
             SortKind::Struct(constructors) => {
                 for c in constructors {
-                    let sorts: Vec<&str> = c.args.iter().map(|a| self.written(a.1.span)).collect();
+                    let sorts: Vec<&str> =
+                        c.args.iter().map(|a| self.source_text(a.1.span)).collect();
                     let from = if sorts.is_empty() {
                         String::new()
                     } else {
@@ -251,7 +253,8 @@ impl<'t> NameCollector<'t> {
                     );
                     for (projection, sort) in &c.args {
                         if let Some(p) = projection {
-                            let says = format!("{}: {of} -> {}", p.kind, self.written(sort.span));
+                            let says =
+                                format!("{}: {of} -> {}", p.kind, self.source_text(sort.span));
                             self.operation(NameRole::Function, p, p.span.to(sort.span), says);
                         }
                         self.structs(sort, "struct");
@@ -305,7 +308,7 @@ impl<'t> NameCollector<'t> {
     fn binds(&mut self, vars: &[VarDecl], scope: Span, note: &str) {
         for v in vars {
             self.sort(&v.sort);
-            let says = format!("{}: {}", v.name.kind, self.written(v.sort.span));
+            let says = format!("{}: {}", v.name.kind, self.source_text(v.sort.span));
             self.local(&v.name, v.name.span.to(v.sort.span), says, scope, note);
         }
     }
@@ -387,7 +390,7 @@ impl<'t> NameCollector<'t> {
             DataKind::Where(body, definitions) => {
                 definitions.iter().for_each(|d| self.data(&d.1));
                 for (name, value) in definitions {
-                    let says = format!("{} = {}", name.kind, self.written(value.span));
+                    let says = format!("{} = {}", name.kind, self.source_text(value.span));
                     self.local(name, name.span.to(value.span), says, data.span, "of this `whr`");
                 }
                 self.data(body);

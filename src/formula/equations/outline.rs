@@ -6,8 +6,8 @@
 //! rest.
 
 use super::{
-    FixpointEquation, PositiveFormula, System, UnrollSelection, declarations, junction, negated,
-    stacked, system,
+    FixpointEquation, PositiveFormula, System, UnrollSelection, declarations, grow_stack, junction,
+    negate, system,
 };
 use super::{Scan, refuse_negated};
 use ahash::AHashMap;
@@ -85,12 +85,12 @@ impl Parts<'_> {
         sign: bool,
     ) -> Result<PositiveFormula, Diagnostic> {
         use OutlinedPredicate as P;
-        stacked(|| {
+        grow_stack(|| {
             Ok(match predicate {
                 P::Constant(value) => PositiveFormula::Const(*value == sign),
                 P::Data(place) => {
                     let data = self.data(place)?;
-                    PositiveFormula::Val(if sign { data } else { negated(&data) })
+                    PositiveFormula::Val(if sign { data } else { negate(&data) })
                 }
                 P::Not(inner) => self.positive(inner, !sign)?,
                 P::And(parts) | P::Or(parts) => {

@@ -7,7 +7,7 @@
 //! replaced by true are false. A quantifier is replaced by its body: sorts are not empty. Cost:
 //! linear in the text.
 
-use super::{FixpointEquation, PositiveFormula, stacked};
+use super::{FixpointEquation, PositiveFormula, grow_stack};
 use ahash::AHashMap;
 use mu_syntax::ast::{Data, DataKind, UnaryOp};
 
@@ -40,9 +40,9 @@ fn of(formula: &PositiveFormula, numbers: &AHashMap<&str, usize>) -> Skeleton {
             .get(name.kind.as_str())
             .map_or(Skeleton::Condition, |number| Skeleton::Call(*number)),
         PositiveFormula::Junction(all, parts) => {
-            Skeleton::Junction(*all, stacked(|| parts.iter().map(|p| of(p, numbers)).collect()))
+            Skeleton::Junction(*all, grow_stack(|| parts.iter().map(|p| of(p, numbers)).collect()))
         }
-        PositiveFormula::Quantifier(_, _, body) => stacked(|| of(body, numbers)),
+        PositiveFormula::Quantifier(_, _, body) => grow_stack(|| of(body, numbers)),
     }
 }
 

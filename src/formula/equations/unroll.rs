@@ -10,7 +10,7 @@
 //! A new equation has the parameters of its context that its text mentions. Cost: linear, with a
 //! text for each operand of the unrolled quantifiers.
 
-use super::{FixpointEquation, PositiveFormula, stacked};
+use super::{FixpointEquation, PositiveFormula, grow_stack};
 use ahash::AHashMap;
 use mu_base::Span;
 use mu_syntax::ast::{BinaryOp, Data, DataKind, Node, SortKind, UnaryOp, VarDecl};
@@ -85,7 +85,7 @@ impl Unroller<'_> {
     }
 
     fn body(&mut self, formula: PositiveFormula, scope: &[VarDecl]) -> PositiveFormula {
-        stacked(|| match formula {
+        grow_stack(|| match formula {
             PositiveFormula::Const(_) | PositiveFormula::Val(_) | PositiveFormula::Call(..) => {
                 formula
             }
@@ -96,7 +96,7 @@ impl Unroller<'_> {
             PositiveFormula::Quantifier(all, mut vars, body) => {
                 let Some(at) = vars.iter().position(|v| self.is_unrolled(v)) else {
                     self.left.extend(vars.iter().filter(|v| is_integral(v)).map(|v| v.name.span));
-                    let inner = within(scope, &vars);
+                    let inner = merge_scopes(scope, &vars);
                     return PositiveFormula::Quantifier(
                         all,
                         vars,
@@ -109,13 +109,13 @@ impl Unroller<'_> {
                 } else {
                     PositiveFormula::Quantifier(all, vars, body)
                 };
-                self.counted(all, var, rest, scope)
+                self.first_instance(all, var, rest, scope)
             }
         })
     }
 
     /// Returns the instance for the first number of a new equation.
-    fn counted(
+    fn first_instance(
         &mut self,
         all: bool,
         var: VarDecl,
@@ -123,13 +123,13 @@ impl Unroller<'_> {
         scope: &[VarDecl],
     ) -> PositiveFormula {
         let mut words = AHashMap::new();
-        mentioned(&body, &mut words);
-        let inner = within(scope, std::slice::from_ref(&var));
+        collect_words(&body, &mut words);
+        let inner = merge_scopes(scope, std::slice::from_ref(&var));
         let params: Vec<VarDecl> = inner
             .into_iter()
             .filter(|v| v.name.kind == var.name.kind || words.contains_key(&v.name.kind))
             .collect();
-        let name = mu_data::print::unused("Q", |n| self.names.iter().any(|m| m == n));
+        let name = mu_data::print::unused_name("Q", |n| self.names.iter().any(|m| m == n));
         self.names.push(name.clone());
         let span = var.name.span;
         let (first, next) = numbers(&var);
@@ -166,13 +166,13 @@ impl Unroller<'_> {
 }
 
 /// Merges the variables of two scopes: a name refers to the last one.
-fn within(scope: &[VarDecl], more: &[VarDecl]) -> Vec<VarDecl> {
+fn merge_scopes(scope: &[VarDecl], more: &[VarDecl]) -> Vec<VarDecl> {
     let hidden = |v: &&VarDecl| !more.iter().any(|m| m.name.kind == v.name.kind);
     scope.iter().filter(hidden).chain(more).cloned().collect()
 }
 
 /// Collects the words of all expressions in a formula: a superset of its free variables.
-pub(super) fn mentioned(formula: &PositiveFormula, words: &mut AHashMap<String, ()>) {
+pub(super) fn collect_words(formula: &PositiveFormula, words: &mut AHashMap<String, ()>) {
     let mut of = |data: &Data| {
         let text = print::data(data);
         let parts = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '\''));
@@ -183,8 +183,8 @@ pub(super) fn mentioned(formula: &PositiveFormula, words: &mut AHashMap<String, 
         PositiveFormula::Val(data) => of(data),
         PositiveFormula::Call(_, args) => args.iter().for_each(of),
         PositiveFormula::Junction(_, parts) => {
-            stacked(|| parts.iter().for_each(|p| mentioned(p, words)))
+            grow_stack(|| parts.iter().for_each(|p| collect_words(p, words)))
         }
-        PositiveFormula::Quantifier(_, _, body) => stacked(|| mentioned(body, words)),
+        PositiveFormula::Quantifier(_, _, body) => grow_stack(|| collect_words(body, words)),
     }
 }

@@ -16,7 +16,7 @@ impl Solver for Auto {
     fn name(&self) -> &'static str {
         "auto"
     }
-    fn about(&self) -> &'static str {
+    fn summary(&self) -> &'static str {
         "zielonka, alternating with promotion on hard games"
     }
     fn solve(&self, game: &Game, budget: &Budget) -> Result<Solution, Stop> {

@@ -15,7 +15,7 @@ pub trait Solver: Sync {
     /// Returns the name for options and reports.
     fn name(&self) -> &'static str;
     /// Returns one line for the help.
-    fn about(&self) -> &'static str;
+    fn summary(&self) -> &'static str;
     /// Solves a whole game; `Err` with the limit that was reached.
     fn solve(&self, game: &Game, budget: &Budget) -> Result<Solution, Stop>;
 }

@@ -25,7 +25,7 @@ impl Solver for Promotion {
     fn name(&self) -> &'static str {
         "promotion"
     }
-    fn about(&self) -> &'static str {
+    fn summary(&self) -> &'static str {
         "priority promotion of Benerecetti, Dell'Erba and Mogavero"
     }
     fn solve(&self, game: &Game, budget: &Budget) -> Result<Solution, Stop> {

@@ -26,7 +26,7 @@ impl Solver for Zielonka {
     fn name(&self) -> &'static str {
         "zielonka"
     }
-    fn about(&self) -> &'static str {
+    fn summary(&self) -> &'static str {
         "recursive algorithm of Zielonka by strongly connected components"
     }
     fn solve(&self, game: &Game, budget: &Budget) -> Result<Solution, Stop> {

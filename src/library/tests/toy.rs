@@ -15,13 +15,13 @@
 //! [`mu_frontends::formats`], which `convert` writes too.
 //!
 //! A language with behaviour of its own, not a stored system, implements [`mu_model::Model`] and
-//! returns [`Loaded::inferred`] (see `src/frontends/murphi.rs`), or builds a
+//! returns [`Loaded::with_inferred_labels`] (see `src/frontends/murphi.rs`), or builds a
 //! [`mu_model::hand::HandModel`] (see `examples/own_model.rs`).
 
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Span, Stage, narrow};
 use mu_frontends::{
-    EditedText, FrontEnd, Input, LoadOptions, Loaded, Loading, Silent, among, load_with, registry,
+    EditedText, FrontEnd, Input, LoadOptions, Loaded, Loading, Silent, load_with, registry, select,
 };
 use mu_library::{Run, Specification, Verdict};
 use mu_lts::{Labels, Lts};
@@ -78,7 +78,7 @@ impl FrontEnd for Transitions {
             edges.push((state(from), label, state(to)));
         }
         let lts = Lts::from_edges(StateId::of(0), state_of.len(), &edges, table);
-        Loaded::stored(Arc::new(lts), None)
+        Loaded::from_lts(Arc::new(lts), None)
     }
 }
 
@@ -152,7 +152,7 @@ fn limits_stop_the_reader() {
 fn editors_report_its_errors() {
     let check = |text: &str| {
         let path = Path::new("edited.transitions");
-        Transitions.edited(&EditedText { path, text, sibling: &|_| None }).error
+        Transitions.check_edit(&EditedText { path, text, sibling: &|_| None }).error
     };
     assert!(check(BUFFER).is_none());
     assert!(check("0 a 1").is_some());
@@ -182,8 +182,9 @@ fn names_and_contents_select_the_front_end() {
         .into_iter()
         .chain(registry().to_vec())
         .collect();
-    let language =
-        |name: &str, text: &str| among(&list, &Input::text_named(Path::new(name), text)).language();
+    let language = |name: &str, text: &str| {
+        select(&list, &Input::text_named(Path::new(name), text)).language()
+    };
     for (name, text, expected) in [
         ("a.transitions", BUFFER, "a list of transitions"),
         ("a.transitions", "title", "a list of transitions with a title"),

@@ -78,7 +78,7 @@ impl Read for Endless {
 fn limits_end_the_reading() {
     let check = TraceCheck::new(["sc"]).expect("a model");
     let timeout = Some(Duration::from_millis(200));
-    let run = Run::limited(Limits { timeout, ..Limits::default() });
+    let run = Run::with_limits(Limits { timeout, ..Limits::default() });
     let checked = check.log("endless.axe", BufReader::new(Endless(0)), &run).expect("a log");
     assert!(checked.stop != Stop::Complete && !checked.traces.is_empty());
 }

@@ -5,7 +5,7 @@
 
 use super::control::{condition, holds};
 use super::{
-    Operand, amount, assign, flexible, immediate, is_register, register, registers, shifted,
+    Operand, amount, assign, flexible, immediate, is_register, register, registers, shift_value,
 };
 use crate::asm::{Assembler, JumpTarget};
 use crate::code::{Binary, Op, RegisterExpr, Unary};
@@ -217,8 +217,13 @@ fn shift(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
             } else {
                 RegisterExpr::binary(
                     Binary::Or,
-                    shifted("LSR", low.value(), RegisterExpr::Const(u64::from(by)), bits),
-                    shifted("LSL", high.value(), RegisterExpr::Const(u64::from(bits - by)), bits),
+                    shift_value("LSR", low.value(), RegisterExpr::Const(u64::from(by)), bits),
+                    shift_value(
+                        "LSL",
+                        high.value(),
+                        RegisterExpr::Const(u64::from(bits - by)),
+                        bits,
+                    ),
                 )
             };
             assign(a, into, value);
@@ -234,7 +239,7 @@ fn shift(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
         RegisterExpr::Const(u64::from(amount(cursor, bits)?))
     };
     let by = RegisterExpr::binary(Binary::And, by, RegisterExpr::Const(u64::from(bits) - 1));
-    assign(a, into, shifted(op, of.value(), by, bits));
+    assign(a, into, shift_value(op, of.value(), by, bits));
     Ok(true)
 }
 

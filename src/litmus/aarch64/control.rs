@@ -168,7 +168,7 @@ fn barrier(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result
     if tag == 0 {
         return Err(Diagnostic::at(
             Stage::Unsupported,
-            cursor.before().span,
+            cursor.previous().span,
             format!("the barrier `{name} {kind}` is not supported"),
         )
         .note("supported: SY, LD, ST, and these after ISH, OSH and NSH"));

@@ -149,7 +149,7 @@ pub(super) fn lower(
             let exclusive = stem.contains('X');
             a.push(Op::Load {
                 into: into.register,
-                value: loaded(into, width, signed),
+                value: loaded_value(into, width, signed),
                 address: address.value.clone(),
                 width,
                 tags: order | if exclusive { ARCH.tag("EX") } else { 0 },
@@ -193,7 +193,7 @@ pub(super) fn lower(
 }
 
 /// Returns the value of a register that is loaded from this many bytes.
-fn loaded(into: Operand, width: u8, signed: bool) -> RegisterExpr {
+fn loaded_value(into: Operand, width: u8, signed: bool) -> RegisterExpr {
     let value = RegisterExpr::Loaded.extended(width, signed);
     if signed { value.extended(into.width, false) } else { value }
 }
@@ -240,7 +240,7 @@ fn pair(
         }
         let address = RegisterExpr::Register(address);
         a.push(if load {
-            let value = loaded(operand, width, signed);
+            let value = loaded_value(operand, width, signed);
             let (into, reserve) = (operand.register, false);
             Op::Load { into, value, address, width, tags: order, reserve, joined }
         } else {
@@ -291,7 +291,7 @@ fn exclusive_pair(
     for (i, operand) in [first, second].into_iter().enumerate() {
         a.push(Op::Load {
             into: operand.register,
-            value: loaded(operand, width, false),
+            value: loaded_value(operand, width, false),
             address: RegisterExpr::Register(held).plus(i as u64 * u64::from(width)),
             width,
             tags: order,

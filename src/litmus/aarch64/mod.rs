@@ -12,7 +12,7 @@ mod atomic;
 mod control;
 mod memory;
 
-use crate::asm::{Assembler, symbolic, unknown};
+use crate::asm::{Assembler, symbolic, unknown_mnemonic};
 use crate::code::{Arch, Binary, Op, Register, RegisterExpr, Unary};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
@@ -122,7 +122,7 @@ fn amount(cursor: &mut Cursor<'_, '_>, bits: u8) -> Result<u8, Diagnostic> {
 }
 
 /// Builds a shift or rotation of a value with this many bits by an amount below that.
-fn shifted(op: &str, value: RegisterExpr, by: RegisterExpr, bits: u8) -> RegisterExpr {
+fn shift_value(op: &str, value: RegisterExpr, by: RegisterExpr, bits: u8) -> RegisterExpr {
     match op {
         "LSL" => RegisterExpr::binary(Binary::Shl, value, by),
         "LSR" => RegisterExpr::binary(Binary::Shr, value.extended(bits / 8, false), by),
@@ -178,7 +178,7 @@ fn flexible(
     let name = word.text.to_ascii_uppercase();
     if matches!(name.as_str(), "LSL" | "LSR" | "ASR" | "ROR") {
         let by = RegisterExpr::Const(u64::from(amount(cursor, bits)?));
-        return Ok(shifted(&name, value, by, bits));
+        return Ok(shift_value(&name, value, by, bits));
     }
     let Some(op) = extension(&name).filter(|_| !is_constant) else {
         return Err(Diagnostic::at(
@@ -242,7 +242,7 @@ const FEATURES: &[(&str, &[&str])] = &[
 ];
 
 /// Builds the error for an instruction that is not supported.
-fn unsupported(token: Token<'_>) -> Diagnostic {
+fn unsupported_error(token: Token<'_>) -> Diagnostic {
     let name = token.text.to_ascii_uppercase();
     let is = |list: &[&str]| {
         // Names of two letters are complete.
@@ -255,7 +255,7 @@ fn unsupported(token: Token<'_>) -> Diagnostic {
             format!("the AArch64 instruction `{}` is of {feature}", token.text),
         )
         .note("tests of user programs with accesses of registers X0 to X30 are supported"),
-        None => unknown(token.span, token.text, ARCH),
+        None => unknown_mnemonic(token.span, token.text, ARCH),
     }
 }
 
@@ -289,5 +289,5 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
     {
         return Ok(());
     }
-    Err(unsupported(token))
+    Err(unsupported_error(token))
 }

@@ -168,7 +168,7 @@ impl Lowering<'_> {
             "atomic_compare_exchange_strong" | "atomic_compare_exchange_weak" => {
                 let pointer = self.expression(cursor, 0, depth)?;
                 cursor.expect(",")?;
-                let expected = self.expected(cursor, &pointer, depth)?;
+                let expected = self.expected_place(cursor, &pointer, depth)?;
                 cursor.expect(",")?;
                 let desired = self.expression(cursor, 0, depth)?;
                 let success = Self::order_of(cursor, explicit)?;
@@ -223,7 +223,7 @@ impl Lowering<'_> {
         Ok(Typed::of(RegisterExpr::binary(Binary::Ne, old.e, unless), INT))
     }
     /// Parses the place of the expected value: a pointer, or `&e` for a local variable.
-    fn expected(
+    fn expected_place(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
         pointer: &Typed,

@@ -80,7 +80,7 @@ pub fn functions(
         lowering.parameters(cursor, layout)?;
         cursor.expect("{")?;
         lowering.statements(cursor, 0)?;
-        lowering.check_exact(cursor.before().span)?;
+        lowering.check_exact(cursor.previous().span)?;
         list.push(CThread { thread: lowering.thread, locals: lowering.locals });
     }
     let name = cursor.peek();
@@ -159,7 +159,7 @@ impl<'s> Lowering<'s> {
     }
     /// Ends the instruction with the text between a position and the cursor.
     fn end(&mut self, start: Span, cursor: &Cursor<'_, '_>) {
-        let end = cursor.before().span.end;
+        let end = cursor.previous().span.end;
         let written = self.text.get(start.start as usize..end as usize).unwrap_or("");
         self.thread.texts.push((
             written.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -170,7 +170,7 @@ impl<'s> Lowering<'s> {
         self.temporaries += 1;
         self.thread.register(&format!("temporary {}", self.temporaries))
     }
-    fn here(&self) -> u32 {
+    fn next_operation(&self) -> u32 {
         narrow::index(self.thread.ops.len())
     }
     /// Adds a jump with a target that is set later.
@@ -179,7 +179,7 @@ impl<'s> Lowering<'s> {
         self.thread.ops.len() - 1
     }
     fn land(&mut self, branch: usize) {
-        let place = self.here();
+        let place = self.next_operation();
         if let Op::Branch { to, .. } | Op::Either { to } = &mut self.thread.ops[branch] {
             *to = place;
         }
@@ -347,7 +347,7 @@ impl<'s> Lowering<'s> {
             }
             "while" => {
                 cursor.take();
-                let back = self.here();
+                let back = self.next_operation();
                 let out = self.condition(cursor, start.span, depth)?;
                 self.inner(cursor, depth)?;
                 self.push(Op::Branch { when: None, to: back });
@@ -355,7 +355,7 @@ impl<'s> Lowering<'s> {
             }
             "do" => {
                 cursor.take();
-                let back = self.here();
+                let back = self.next_operation();
                 self.inner(cursor, depth)?;
                 if !cursor.eat_word("while") {
                     return Err(cursor.unexpected("`while`"));
@@ -398,7 +398,7 @@ impl<'s> Lowering<'s> {
             self.end(start.span, cursor);
         }
         cursor.expect(";")?;
-        let back = self.here();
+        let back = self.next_operation();
         let mut out = None;
         if !cursor.is(";") {
             let place = cursor.peek().span;

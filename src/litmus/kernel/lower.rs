@@ -47,27 +47,27 @@ pub(super) fn thread<'g>(
         let register = lowering.thread.register(name);
         lowering.thread.registers[register as usize].1 = address;
     }
-    assigned(body, &mut known);
+    collect_assigned(body, &mut known);
     lowering.known = known;
     lowering.statements(body)?;
     Ok(lowering.thread)
 }
 
 /// Collects the variables that statements declare or assign.
-fn assigned(body: &[Statement], out: &mut HashSet<String>) {
+fn collect_assigned(body: &[Statement], out: &mut HashSet<String>) {
     for s in body {
         match &s.form {
             StatementForm::Declare(name) | StatementForm::Set(name, _) => {
                 out.insert(name.clone());
             }
-            StatementForm::Block(list) => assigned(list, out),
+            StatementForm::Block(list) => collect_assigned(list, out),
             StatementForm::If(_, yes, no) => {
-                assigned(std::slice::from_ref(yes), out);
+                collect_assigned(std::slice::from_ref(yes), out);
                 if let Some(no) = no {
-                    assigned(std::slice::from_ref(no), out);
+                    collect_assigned(std::slice::from_ref(no), out);
                 }
             }
-            StatementForm::While(_, inner) => assigned(std::slice::from_ref(inner), out),
+            StatementForm::While(_, inner) => collect_assigned(std::slice::from_ref(inner), out),
             _ => {}
         }
     }
@@ -295,7 +295,7 @@ impl Lowering<'_> {
                 }
                 let right = self.value(right)?;
                 self.joined = false;
-                Ok(self.combined(*op, left, right))
+                Ok(self.binary(*op, left, right))
             }
             ExpressionKind::Exchange(of, annotations) => {
                 let tags = self.tags(annotations, e.span)?;
@@ -351,7 +351,7 @@ impl Lowering<'_> {
                 self.push(Op::Let(into, RegisterExpr::Const(1)));
                 let over = self.push(Op::Branch { when: None, to: 0 });
                 self.land(fails);
-                self.tested(address, tag::LOCK_FAIL, into, 0);
+                self.push_test(address, tag::LOCK_FAIL, into, 0);
                 self.land(over);
                 Ok(RegisterExpr::Register(into))
             }
@@ -359,10 +359,10 @@ impl Lowering<'_> {
                 let address = self.value(lock)?;
                 let into = self.temporary();
                 let free = self.push(Op::Either { to: 0 });
-                self.tested(address.clone(), tag::READ_LOCKED, into, 1);
+                self.push_test(address.clone(), tag::READ_LOCKED, into, 1);
                 let over = self.push(Op::Branch { when: None, to: 0 });
                 self.land(free);
-                self.tested(address, tag::READ_UNLOCKED, into, 0);
+                self.push_test(address, tag::READ_UNLOCKED, into, 0);
                 self.land(over);
                 Ok(RegisterExpr::Register(into))
             }
@@ -381,7 +381,7 @@ impl Lowering<'_> {
             ExpressionKind::Call(..) => Err(Diagnostic::internal("a macro is not expanded")),
         }
     }
-    fn combined(
+    fn binary(
         &mut self,
         op: BinaryOperator,
         left: RegisterExpr,
@@ -423,7 +423,7 @@ impl Lowering<'_> {
     }
     /// Adds an event that finds a lock taken or free. The result depends on it, unless it is a
     /// condition itself.
-    fn tested(&mut self, address: RegisterExpr, tags: u64, into: Register, result: u64) {
+    fn push_test(&mut self, address: RegisterExpr, tags: u64, into: Register, result: u64) {
         if self.condition.is_some() {
             self.mark(address, tags, None);
             self.push(Op::Let(into, RegisterExpr::Const(result)));
@@ -525,7 +525,7 @@ impl Lowering<'_> {
         let address = self.value(pointer)?;
         let operand = self.value(operand)?;
         let loaded = RegisterExpr::Loaded.extended(WIDTH, true);
-        let value = self.combined(op, loaded.clone(), operand.clone());
+        let value = self.binary(op, loaded.clone(), operand.clone());
         let result = if new {
             value.clone()
         } else {

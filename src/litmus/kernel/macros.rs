@@ -95,7 +95,7 @@ impl Macros {
         }
         Ok(out)
     }
-    fn unknown(&self, name: &str, span: Span, procedure: bool) -> Diagnostic {
+    fn unknown_name(&self, name: &str, span: Span, procedure: bool) -> Diagnostic {
         let (here, there) = (self.values.contains_key(name), self.procedures.contains_key(name));
         let message = match (here, there) {
             (_, true) if !procedure => format!("`{name}` has no value"),
@@ -160,7 +160,7 @@ impl Macros {
                         let list = self.values(list, here)?;
                         return Ok(Exp { span, node: ExpressionKind::AddUnless(list, Vec::new()) });
                     }
-                    return Err(self.unknown(name, span, false));
+                    return Err(self.unknown_name(name, span, false));
                 };
                 let frame = self.frame((name, span), parameters, arguments, here)?;
                 return self.value(body, &frame, Some(span), depth + 1);
@@ -218,7 +218,7 @@ impl Macros {
             }
             StatementForm::Call(name, arguments) => {
                 let Some((parameters, body)) = self.procedures.get(name) else {
-                    return Err(self.unknown(name, span, true));
+                    return Err(self.unknown_name(name, span, true));
                 };
                 let here = (frame, at, depth);
                 let frame = self.frame((name, span), parameters, arguments, here)?;

@@ -203,8 +203,8 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
         self.depth -= 1;
         out
     }
-    fn since(&self, start: Span) -> Span {
-        start.to(self.cursor.before().span)
+    fn span_since(&self, start: Span) -> Span {
+        start.to(self.cursor.previous().span)
     }
 
     // Functions and statements.
@@ -333,7 +333,7 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
             list.push(self.statement(true)?);
         }
         if list.is_empty() {
-            let place = self.cursor.before().span;
+            let place = self.cursor.previous().span;
             let error = Diagnostic::at(Stage::Syntax, place, "a block without statements");
             return Err(error.note("expected a statement, such as `smp_mb();`"));
         }
@@ -351,7 +351,7 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
             }
             "if" => {
                 self.cursor.take();
-                let condition = self.parenthesised()?;
+                let condition = self.parenthesised_expression()?;
                 let yes = Box::new(self.statement(false)?);
                 let no = if self.cursor.peek().text == "else" {
                     self.cursor.take();
@@ -363,7 +363,7 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
             }
             "while" => {
                 self.cursor.take();
-                let condition = self.parenthesised()?;
+                let condition = self.parenthesised_expression()?;
                 StatementForm::While(condition, Box::new(self.statement(false)?))
             }
             "for" | "do" | "goto" | "return" | "break" | "continue" | "switch"
@@ -379,9 +379,9 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
                 form
             }
         };
-        Ok(Statement { span: self.since(start.span), form })
+        Ok(Statement { span: self.span_since(start.span), form })
     }
-    fn parenthesised(&mut self) -> Parsed<Exp> {
+    fn parenthesised_expression(&mut self) -> Parsed<Exp> {
         self.cursor.expect("(")?;
         let e = self.expression()?;
         self.cursor.expect(")")?;
@@ -449,7 +449,10 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
         } else {
             self.name_expression()?
         };
-        Ok(Exp { span: self.since(start), node: ExpressionKind::Load(Box::new(inner), Vec::new()) })
+        Ok(Exp {
+            span: self.span_since(start),
+            node: ExpressionKind::Load(Box::new(inner), Vec::new()),
+        })
     }
     fn variable(&mut self) -> Parsed<String> {
         self.cursor.eat("%");
@@ -463,7 +466,7 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
     fn name_expression(&mut self) -> Parsed<Exp> {
         let start = self.cursor.peek().span;
         let name = self.variable()?;
-        Ok(Exp { span: self.since(start), node: ExpressionKind::Name(name) })
+        Ok(Exp { span: self.span_since(start), node: ExpressionKind::Name(name) })
     }
     /// Parses a primitive that is a statement.
     fn primitive(&mut self) -> Parsed<Option<StatementForm>> {
@@ -476,12 +479,12 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
             "__store" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
-                let [place, value] = self.fixed("__store")?;
+                let [place, value] = self.fixed_arguments("__store")?;
                 Ok(Some(StatementForm::Store(place, value, annotations)))
             }
             "__lock" | "__unlock" => {
                 self.cursor.take();
-                let [lock] = self.fixed(name)?;
+                let [lock] = self.fixed_arguments(name)?;
                 Ok(Some(if name == "__lock" {
                     StatementForm::Lock(lock)
                 } else {
@@ -541,7 +544,7 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
         Ok(list)
     }
     /// Parses a fixed number of arguments.
-    fn fixed<const N: usize>(&mut self, name: &str) -> Parsed<[Exp; N]> {
+    fn fixed_arguments<const N: usize>(&mut self, name: &str) -> Parsed<[Exp; N]> {
         let place = self.cursor.peek().span;
         let list = self.arguments()?;
         let count = list.len();
@@ -599,7 +602,7 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
             }
             let right = self.deeper(|r| r.level(own + 1))?;
             left = Exp {
-                span: self.since(start),
+                span: self.span_since(start),
                 node: ExpressionKind::Binary(op, Box::new(left), Box::new(right)),
             };
         }
@@ -632,7 +635,7 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
     }
     fn unary_node(&mut self) -> Parsed<Exp> {
         let start = self.cursor.peek();
-        let finish = |r: &Self, node| Ok(Exp { span: r.since(start.span), node });
+        let finish = |r: &Self, node| Ok(Exp { span: r.span_since(start.span), node });
         if self.cursor.is_number() {
             let value = self.cursor.number()?;
             return finish(self, ExpressionKind::Number(value));
@@ -693,18 +696,18 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
             "__load" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
-                let [place] = self.fixed(name)?;
+                let [place] = self.fixed_arguments(name)?;
                 ExpressionKind::Load(Box::new(place), annotations)
             }
             "__xchg" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
-                ExpressionKind::Exchange(Box::new(self.fixed(name)?), annotations)
+                ExpressionKind::Exchange(Box::new(self.fixed_arguments(name)?), annotations)
             }
             "__cmpxchg" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
-                ExpressionKind::CompareExchange(Box::new(self.fixed(name)?), annotations)
+                ExpressionKind::CompareExchange(Box::new(self.fixed_arguments(name)?), annotations)
             }
             "__atomic_op_return" | "__atomic_fetch_op" => {
                 self.cursor.take();
@@ -716,11 +719,11 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
             "__atomic_add_unless" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
-                ExpressionKind::AddUnless(Box::new(self.fixed(name)?), annotations)
+                ExpressionKind::AddUnless(Box::new(self.fixed_arguments(name)?), annotations)
             }
             "__trylock" | "__islocked" => {
                 self.cursor.take();
-                let [lock] = self.fixed(name)?;
+                let [lock] = self.fixed_arguments(name)?;
                 if name == "__trylock" {
                     ExpressionKind::TryLock(Box::new(lock))
                 } else {
@@ -730,7 +733,7 @@ impl<'c, 'a, 't> KernelReader<'c, 'a, 't> {
             "__srcu" => {
                 self.cursor.take();
                 let annotations = self.annotations()?;
-                let [place] = self.fixed(name)?;
+                let [place] = self.fixed_arguments(name)?;
                 ExpressionKind::Srcu(Box::new(place), annotations)
             }
             _ => return Ok(None),

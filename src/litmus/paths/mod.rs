@@ -15,7 +15,7 @@
 mod accesses;
 
 use crate::code::{self, Op, Register, RegisterExpr, Thread};
-use crate::inside::{Inside, PathEvent, Port, Recorder, memory};
+use crate::inside::{InternalEvents, PathEvent, Port, Recorder, memory};
 use crate::layout::{Found, GRANULE, MemoryCell, MemoryLayout, Variable};
 use crate::speculation;
 use mu_axioms::EventKind;
@@ -78,7 +78,7 @@ pub struct PathShape {
     /// Accesses of one instruction that are ordered.
     pub order: Vec<(u32, u32)>,
     /// The other events, if the model reads them.
-    pub inside: Inside,
+    pub inside: InternalEvents,
     /// The instruction at which the path ends because its address is not that of a variable.
     pub strayed: Option<u32>,
 }
@@ -202,7 +202,7 @@ impl Origins {
                 .enumerate()
                 .flat_map(|(c, cell)| {
                     std::iter::once(cell.initial)
-                        .chain(layout.any())
+                        .chain(layout.any_value())
                         .map(move |v| ((narrow::index(c), v), 0))
                 })
                 .collect(),
@@ -343,7 +343,7 @@ pub fn run(
     'layout: loop {
         // A value out of thin air needs no store before it is stored.
         let any: Vec<(u64, Writers)> =
-            layout.any().map(|v| (v, Writers::MAX)).into_iter().collect();
+            layout.any_value().map(|v| (v, Writers::MAX)).into_iter().collect();
         let mut values: Values = vec![any; layout.cells().len()];
         let mut origins = Origins::new(threads, layout);
         let mut rounds = 0;
@@ -370,7 +370,7 @@ pub fn run(
                     borders: &mut borders,
                     steps: 0,
                 };
-                runner.all()?;
+                runner.run_all()?;
                 let found = runner.found;
                 let count = |s: &PathShape| s.events.iter().filter(|e| e.kind.reads()).count();
                 reads = found.shapes.iter().map(|s| count(&s.0)).fold(reads, usize::max);
@@ -475,7 +475,7 @@ struct KnownAccess {
 }
 
 impl Runner<'_> {
-    fn all(&mut self) -> Result<(), Stop> {
+    fn run_all(&mut self) -> Result<(), Stop> {
         let registers: Vec<u64> = self.thread.registers.iter().map(|r| r.1).collect();
         let start = PathState {
             at: 0,
@@ -745,7 +745,7 @@ impl Runner<'_> {
         let (sources, picks) = (sources(address, &s.sources, 0), sources(address, &s.picks, 0));
         let address = address.value(&s.registers, 0);
         let place = (self.number, s.running.unwrap_or(0));
-        if self.layout.any() == Some(address) {
+        if self.layout.any_value() == Some(address) {
             return Err(false);
         }
         match self.layout.access(address, width) {

@@ -37,7 +37,7 @@ pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
 
 fn process(input: Box<dyn Read + '_>) -> Result<String, Diagnostic> {
     let mut stream = start(input, "linear_process_specification", "linear process")?;
-    let mut declarations = data(&mut stream)??.declared()?;
+    let mut declarations = data(&mut stream)??.expect_declared()?;
     let actions = next_term(&mut stream)?;
     let actions = Texts(&stream).list(actions)?;
     for action in &actions {

@@ -66,7 +66,7 @@ pub fn read_equations(input: impl Read) -> Result<OutlinedSystem, Diagnostic> {
 
 fn equations(input: Box<dyn Read + '_>) -> Result<OutlinedSystem, Diagnostic> {
     let mut stream = start(input, "parameterised_boolean_equation_system", "equation system")?;
-    let declarations = data(&mut stream)??.declared()?;
+    let declarations = data(&mut stream)??.expect_declared()?;
     let mut out = declarations.text().to_string();
     globals(&mut stream, &declarations, &mut out)?;
     out.push_str("pbes\n");

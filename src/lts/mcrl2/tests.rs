@@ -185,7 +185,7 @@ fn variable(out: &mut TermWriter<'_>, name: &str, sort: &str) -> Term {
     out.share("DataVarId", &[name, sort]).unwrap()
 }
 
-fn applied(out: &mut TermWriter<'_>, name: &str, arguments: &[Term]) -> Term {
+fn apply(out: &mut TermWriter<'_>, name: &str, arguments: &[Term]) -> Term {
     let mut all = vec![constant(out, name, "S").unwrap()];
     all.extend(arguments);
     out.share("DataAppl", &all).unwrap()
@@ -205,7 +205,7 @@ fn set(out: &mut TermWriter<'_>, function: Term, exceptions: Term) -> Term {
 /// Shares `lambda v: Bool. v == w`.
 fn equal_to(out: &mut TermWriter<'_>, v: &str, w: &str) -> Term {
     let (v, w) = (variable(out, v, "Bool"), variable(out, w, "Bool"));
-    let (body, vars) = (applied(out, "==", &[v, w]), out.share_list(&[v]).unwrap());
+    let (body, vars) = (apply(out, "==", &[v, w]), out.share_list(&[v]).unwrap());
     let kind = out.share("Lambda", &[]).unwrap();
     out.share("Binder", &[kind, vars, body]).unwrap()
 }
@@ -215,7 +215,7 @@ fn equal_to(out: &mut TermWriter<'_>, v: &str, w: &str) -> Term {
 fn numbers_with_variable_bits_are_no_numerals() {
     let text = text_of_argument(|out| {
         let (bit, one) = (variable(out, "b", "Bool"), constant(out, "@c1", "Pos").unwrap());
-        applied(out, "@cDub", &[bit, one])
+        apply(out, "@cDub", &[bit, one])
     });
     assert_eq!(text, "a(2 * (1) + if((b), 1, 0))");
 }
@@ -225,7 +225,7 @@ fn printed_functions_capture_no_variables() {
     let text = text_of_argument(|out| {
         let function = equal_to(out, "y", "x'");
         let (function, none) =
-            (applied(out, "@not_", &[function]), constant(out, "{}", "S").unwrap());
+            (apply(out, "@not_", &[function]), constant(out, "{}", "S").unwrap());
         set(out, function, none)
     });
     assert_eq!(text, "a({ x'': Bool | !((lambda y: Bool. (y == x')))(x'') })");
@@ -233,7 +233,7 @@ fn printed_functions_capture_no_variables() {
     let text = text_of_argument(|out| {
         let (function, y) = (equal_to(out, "y", "z"), variable(out, "y", "Bool"));
         let none = constant(out, "{}", "S").unwrap();
-        let exceptions = applied(out, "@fset_insert", &[y, none]);
+        let exceptions = apply(out, "@fset_insert", &[y, none]);
         set(out, function, exceptions)
     });
     assert_eq!(text, "a({ x': Bool | ((lambda y: Bool. (y == z)))(x') != (x' in ({y})) })");
@@ -244,7 +244,7 @@ fn printed_functions_capture_no_variables() {
 fn printed_variables_capture_no_operations() {
     let constant_function = |out: &mut TermWriter<'_>| {
         let (v, d) = (variable(out, "d", "Bool"), constant(out, "d", "Bool").unwrap());
-        let (body, vars) = (applied(out, "==", &[v, d]), out.share_list(&[v]).unwrap());
+        let (body, vars) = (apply(out, "==", &[v, d]), out.share_list(&[v]).unwrap());
         let kind = out.share("Lambda", &[]).unwrap();
         out.share("Binder", &[kind, vars, body]).unwrap()
     };

@@ -15,7 +15,7 @@ use super::super::aterm::{Term, TermWriter};
 use super::super::declarations::INFERRED;
 use super::super::typed::{self, TypedDeclarations};
 use super::refuse;
-use super::write_behaviour::untimed;
+use super::write_behaviour::untimed_term;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::StateId;
@@ -123,7 +123,7 @@ pub fn write(
     typed: Option<&TypedDeclarations>,
     output: impl Write,
 ) -> Result<(), Diagnostic> {
-    if let Some(label) = typed.and_then(|t| t.unknown(lts)) {
+    if let Some(label) = typed.and_then(|t| t.untyped_label(lts)) {
         return Err(refuse(format!("the label `{label}` has no typed form")));
     }
     typed.map_or(Ok(()), TypedDeclarations::check)?;
@@ -142,7 +142,7 @@ fn stream(
         Some(typed) => write_declared(&mut out, lts, typed)?,
         None => write_inferred(&mut out, lts)?,
     };
-    let untimed = untimed(&mut out)?;
+    let untimed = untimed_term(&mut out)?;
     let multi_action = out.symbol("TimedMultAct", 2)?;
     let start = out.symbol("initial_state", 0)?;
     out.output(start, &[])?;

@@ -43,7 +43,7 @@ fn process_stream(process: &Process, output: Box<dyn Write + '_>) -> std::io::Re
     globals(&mut out, &process.globals, &shared)?;
     output_list(&mut out, &shared.list(&process.parameters))?;
     let certain = point_distribution(&mut out)?;
-    let untimed = untimed(&mut out)?;
+    let untimed = untimed_term(&mut out)?;
     out.output_number(process.summands.len() as u64)?;
     for s in &process.summands {
         let distribution = out.symbol("Distribution", 2)?;
@@ -146,7 +146,7 @@ fn point_distribution(out: &mut TermWriter<'_>) -> std::io::Result<[Term; 2]> {
 }
 
 /// Shares the time of untimed terms.
-pub(super) fn untimed(out: &mut TermWriter<'_>) -> std::io::Result<Term> {
+pub(super) fn untimed_term(out: &mut TermWriter<'_>) -> std::io::Result<Term> {
     let (real, undefined) = (named_sort(out, "Real")?, out.share("@undefined_real", &[])?);
     out.share("DataVarId", &[undefined, real])
 }

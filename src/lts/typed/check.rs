@@ -461,7 +461,7 @@ impl<'t> TermChecker<'t> {
             Term::Where(body, definitions) => {
                 for (variable, value) in definitions {
                     self.variables(&[*variable])?;
-                    self.same(self.sorts[variable.index()], *value, "a definition")?;
+                    self.expect_sort(self.sorts[variable.index()], *value, "a definition")?;
                 }
                 Ok(self.sorts[body.index()])
             }
@@ -477,7 +477,7 @@ impl<'t> TermChecker<'t> {
         }
     }
 
-    fn same(&self, sort: SortRef, term: TermRef, what: &str) -> CheckResult<()> {
+    fn expect_sort(&self, sort: SortRef, term: TermRef, what: &str) -> CheckResult<()> {
         let own = self.sorts[term.index()];
         if own == sort {
             return Ok(());
@@ -488,7 +488,7 @@ impl<'t> TermChecker<'t> {
 
     /// Checks that a term has a sort, and that its variables are in scope.
     fn at(&mut self, term: TermRef, sort: SortRef, what: &str) -> CheckResult<()> {
-        self.same(sort, term, what)?;
+        self.expect_sort(sort, term, what)?;
         self.in_scope(term)
     }
 

@@ -13,10 +13,10 @@ pub(super) const LOWEST: i64 = i64::MIN + 1;
 
 /// Applies an operator to constants. `None` if the result does not fit, or if there is none.
 pub(super) fn fold_binary(operator: Binary, a: i64, b: i64) -> Option<i64> {
-    applied(operator, a, b).filter(|value| *value >= LOWEST)
+    apply(operator, a, b).filter(|value| *value >= LOWEST)
 }
 
-fn applied(operator: Binary, a: i64, b: i64) -> Option<i64> {
+fn apply(operator: Binary, a: i64, b: i64) -> Option<i64> {
     let shift = |a: i64, by: i64, left: bool| -> Option<i64> {
         let by = u32::try_from(by).ok()?;
         if !left {
@@ -98,6 +98,6 @@ impl Checker<'_> {
         if self.out.types.is_integer(ty) {
             return Ok(value);
         }
-        wrong(tree.span, format!("found a value of {}, expected a number", self.shown(ty)))
+        wrong(tree.span, format!("found a value of {}, expected a number", self.type_text(ty)))
     }
 }

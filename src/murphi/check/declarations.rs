@@ -44,7 +44,7 @@ impl Checker<'_> {
                 if !fits {
                     let what = match ty {
                         TypeId::INTEGER => "the number is too low",
-                        _ => &*format!("the constant has the type {}", self.shown(ty)),
+                        _ => &*format!("the constant has the type {}", self.type_text(ty)),
                     };
                     let message = format!("`-D {}={given}`: {what}", name.text);
                     return Err(Diagnostic::at(Stage::Usage, name.span, message));
@@ -184,7 +184,7 @@ impl Checker<'_> {
         let span = Span { start: tree.span.start, ..end };
         let close = if tree.result.is_none() { ")" } else { "" };
         let open = if tree.parameters.is_empty() && close == ")" { "(" } else { "" };
-        line(&format!("{}{open}{close}", self.written(span)))
+        line(&format!("{}{open}{close}", self.source_text(span)))
     }
     /// Declares the parameters. Returns the type of the result, and for each parameter whether it
     /// is passed by reference.

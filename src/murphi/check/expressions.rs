@@ -70,14 +70,14 @@ impl Checker<'_> {
                 self.conditional(condition, yes, no, span)
             }
             Kind::Quantified(all, quantifiers, body) => {
-                self.scoped(|c| c.quantified(*all, quantifiers, body, span))
+                self.in_scope(|c| c.quantified_expression(*all, quantifiers, body, span))
             }
             Kind::IsUndefined(place) => {
                 let (place, _) = self.place(place)?;
                 if !self.is_simple(place.ty) {
                     let message = format!(
                         "`isundefined` of a value of {}, expected a simple type",
-                        self.shown(place.ty)
+                        self.type_text(place.ty)
                     );
                     return wrong(place.span, message);
                 }
@@ -89,8 +89,8 @@ impl Checker<'_> {
                 if !self.is_simple(of) || !self.agree(value.ty, of) {
                     let message = format!(
                         "a value of {} is never in {}",
-                        self.shown(value.ty),
-                        self.shown(of)
+                        self.type_text(value.ty),
+                        self.type_text(of)
                     );
                     return wrong(ty.span, message);
                 }
@@ -111,7 +111,7 @@ impl Checker<'_> {
         set: &Tree,
         predicate: &Tree,
     ) -> Result<(LocalId, Place, Expr)> {
-        self.scoped(|c| {
+        self.in_scope(|c| {
             let (local, multiset) = c.position(name, set)?;
             let predicate = c.boolean(predicate, "the predicate on elements of a multiset")?;
             Ok((local, multiset, predicate))
@@ -140,7 +140,7 @@ impl Checker<'_> {
         if matches!(self.out.types.kind(target.0.ty), TypeKind::Multiset { .. }) {
             return Ok(target);
         }
-        let message = format!("found {}, expected a multiset", self.shown(target.0.ty));
+        let message = format!("found {}, expected a multiset", self.type_text(target.0.ty));
         wrong(tree.span, message)
     }
     /// Checks an expression of a simple type.
@@ -151,7 +151,7 @@ impl Checker<'_> {
         }
         wrong(
             tree.span,
-            format!("{of} has a value of {}, expected a simple type", self.shown(value.ty)),
+            format!("{of} has a value of {}, expected a simple type", self.type_text(value.ty)),
         )
     }
     /// Checks a boolean expression.
@@ -160,7 +160,7 @@ impl Checker<'_> {
         if self.is_boolean(value.ty) {
             return Ok(value);
         }
-        let text = format!("{of} is a value of {}, expected boolean", self.shown(value.ty));
+        let text = format!("{of} is a value of {}, expected boolean", self.type_text(value.ty));
         let error = Diagnostic::at(Stage::Type, tree.span, text);
         Err(match self.agree(value.ty, TypeId::BOOLEAN) {
             true => error.note("not all values of the union are booleans; compare it with `true`"),
@@ -178,7 +178,10 @@ impl Checker<'_> {
         if self.out.types.is_integer(value.ty) {
             return Ok(value);
         }
-        wrong(tree.span, format!("{of} is a value of {}, expected a number", self.shown(value.ty)))
+        wrong(
+            tree.span,
+            format!("{of} is a value of {}, expected a number", self.type_text(value.ty)),
+        )
     }
     fn read(&mut self, tree: &Tree) -> Result<Expr> {
         let (place, _) = self.place(tree)?;
@@ -253,8 +256,8 @@ impl Checker<'_> {
         let message = format!(
             "`{}` between {} and {}, expected {expected}",
             sign.text(),
-            self.shown(left.ty),
-            self.shown(right.ty)
+            self.type_text(left.ty),
+            self.type_text(right.ty)
         );
         let mut error = Diagnostic::at(Stage::Type, span, message);
         let scalarset = |e: &Expr| matches!(self.out.types.kind(e.ty), TypeKind::Scalarset { .. });
@@ -267,8 +270,8 @@ impl Checker<'_> {
         if !self.agree(yes.ty, no.ty) {
             let message = format!(
                 "`?:` between {} and {}, expected two values of equal types",
-                self.shown(yes.ty),
-                self.shown(no.ty)
+                self.type_text(yes.ty),
+                self.type_text(no.ty)
             );
             return wrong(span, message);
         }
@@ -286,7 +289,7 @@ impl Checker<'_> {
         let parts = (Box::new(condition), Box::new(yes), Box::new(no));
         Ok(expr(ExprKind::Conditional(parts.0, parts.1, parts.2), ty, span))
     }
-    fn quantified(
+    fn quantified_expression(
         &mut self,
         all: bool,
         quantifiers: &[Quantifier],
@@ -314,7 +317,7 @@ impl Checker<'_> {
                 if !self.is_simple(ty) {
                     let message = format!(
                         "a variable cannot take all values of {}, expected a simple type",
-                        self.shown(ty)
+                        self.type_text(ty)
                     );
                     return wrong(of.span, message);
                 }
@@ -381,8 +384,8 @@ impl Checker<'_> {
             let message = format!(
                 "`{}` has {}, found {}",
                 name.text,
-                counted(parameters.len(), "parameter"),
-                counted(trees.len(), "argument")
+                count_text(parameters.len(), "parameter"),
+                count_text(trees.len(), "argument")
             );
             return Err(Diagnostic::at(Stage::Type, span, message)
                 .related(declared, "the function is declared here"));
@@ -412,8 +415,8 @@ impl Checker<'_> {
             }
             let message = format!(
                 "the argument has a value of {}, expected {}",
-                self.shown(value.ty),
-                self.shown(ty)
+                self.type_text(value.ty),
+                self.type_text(ty)
             );
             return wrong(tree.span, message);
         }
@@ -423,8 +426,8 @@ impl Checker<'_> {
         }
         let message = format!(
             "the argument of a `var` parameter has the type {}, expected exactly {}",
-            self.shown(place.ty),
-            self.shown(ty)
+            self.type_text(place.ty),
+            self.type_text(ty)
         );
         wrong(tree.span, message)
     }
@@ -433,7 +436,7 @@ impl Checker<'_> {
     pub(super) fn target(&mut self, tree: &Tree, done: &str) -> Result<Place> {
         let (place, readonly) = self.place(tree)?;
         if let Some(reason) = readonly {
-            let written = mu_base::naming::line(self.written(tree.span));
+            let written = mu_base::naming::line(self.source_text(tree.span));
             return wrong(tree.span, format!("`{written}` cannot be {done}: {reason}"));
         }
         Ok(place)
@@ -463,14 +466,15 @@ impl Checker<'_> {
                     let message = format!(
                         "the field `{}` of a value of {}, expected a record",
                         field.text,
-                        self.shown(place.ty)
+                        self.type_text(place.ty)
                     );
                     return wrong(field.span, message);
                 };
                 let Some(at) = fields.iter().position(|f| f.name == field.text) else {
                     let names = fields.iter().map(|f| f.name.as_str());
                     let all = names.collect::<Vec<_>>().join("`, `");
-                    let message = format!("{} has no field `{}`", self.shown(place.ty), field.text);
+                    let message =
+                        format!("{} has no field `{}`", self.type_text(place.ty), field.text);
                     return Err(Diagnostic::at(Stage::Type, field.span, message)
                         .note(format!("its fields: `{all}`")));
                 };
@@ -506,8 +510,8 @@ impl Checker<'_> {
                 if !self.agree(value.ty, of) {
                     let message = format!(
                         "the index is a value of {}, expected {}",
-                        self.shown(value.ty),
-                        self.shown(of)
+                        self.type_text(value.ty),
+                        self.type_text(of)
                     );
                     return wrong(index.span, message);
                 }
@@ -522,7 +526,7 @@ impl Checker<'_> {
             _ => {
                 let message = format!(
                     "an index of a value of {}, expected an array or a multiset",
-                    self.shown(place.ty)
+                    self.type_text(place.ty)
                 );
                 return wrong(brackets, message);
             }
@@ -543,13 +547,13 @@ impl Checker<'_> {
         Err(Diagnostic::at(
             Stage::Type,
             tree.span,
-            format!("this is no position in {}", self.shown(multiset)),
+            format!("this is no position in {}", self.type_text(multiset)),
         )
         .note("`choose`, `multisetcount` and `multisetremovepred` bind positions"))
     }
 }
 
 /// Returns `1 parameter`, `2 parameters`.
-fn counted(n: usize, what: &str) -> String {
+fn count_text(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

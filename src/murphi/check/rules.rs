@@ -71,7 +71,7 @@ impl Checker<'_> {
         self.body = rule.span;
         let depth = self.scopes.len();
         let checked = self.blocks(blocks);
-        if let Some(bindings) = self.settled(checked) {
+        if let Some(bindings) = self.report_error(checked) {
             self.scopes.push(Default::default());
             self.leaf(rule, bindings);
         }
@@ -115,7 +115,7 @@ impl Checker<'_> {
                     None => None,
                     Some(guard) => {
                         let checked = self.boolean(guard, "the condition of a rule");
-                        self.settled(checked)
+                        self.report_error(checked)
                     }
                 };
                 let (frame, body) = self.body_of(declarations, body);
@@ -133,9 +133,9 @@ impl Checker<'_> {
             }
             RuleKind::Property { claim, title, condition } => {
                 let (name, span) = named(title);
-                self.naming.parts.push((part(self.written(rule.word), &name), rule.span));
+                self.naming.parts.push((part(self.source_text(rule.word), &name), rule.span));
                 let checked = self.boolean(condition, "the condition of a property");
-                let Some(condition) = self.settled(checked) else { return };
+                let Some(condition) = self.report_error(checked) else { return };
                 let (claim, whole) = (claim_of(*claim), rule.span);
                 let frame = std::mem::take(&mut self.frame);
                 let property = Property { claim, name, span, whole, bindings, condition, frame };

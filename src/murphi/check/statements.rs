@@ -33,7 +33,7 @@ impl Checker<'_> {
             let mut out = Vec::with_capacity(trees.len());
             for tree in trees {
                 let checked = self.statement(tree);
-                out.extend(self.settled(checked).map(|kind| Stmt { kind, span: tree.span }));
+                out.extend(self.report_error(checked).map(|kind| Stmt { kind, span: tree.span }));
             }
             out
         })
@@ -47,7 +47,7 @@ impl Checker<'_> {
                 if has_scalarset(&self.out.types, place.ty) {
                     let message = format!(
                         "`clear` of a value of {}: a scalarset has no first element",
-                        self.shown(place.ty)
+                        self.type_text(place.ty)
                     );
                     return Err(Diagnostic::at(Stage::Type, tree.span, message)
                         .note("`undefine` removes the value"));
@@ -58,7 +58,7 @@ impl Checker<'_> {
                 let mut clauses = Vec::new();
                 for (condition, body, span) in trees {
                     let condition = self.boolean(condition, "the condition of `if`");
-                    let condition = self.settled(condition);
+                    let condition = self.report_error(condition);
                     let body = self.statements(body);
                     let span = *span;
                     clauses.extend(condition.map(|condition| Clause { condition, body, span }));
@@ -69,7 +69,7 @@ impl Checker<'_> {
                 return self.switch(value, cases, otherwise);
             }
             Node::For(quantifiers, body) => {
-                return self.scoped(|c| {
+                return self.in_scope(|c| {
                     let mut bound = Vec::new();
                     for quantifier in quantifiers {
                         bound.push(c.quantifier(quantifier)?);
@@ -87,21 +87,21 @@ impl Checker<'_> {
             }
             Node::While(condition, body) => {
                 let condition = self.boolean(condition, "the condition of `while`");
-                let condition = self.settled(condition);
+                let condition = self.report_error(condition);
                 let body = self.statements(body);
                 match condition {
                     Some(condition) => StmtKind::While { condition, body },
                     None => return Err(silent(tree.span)),
                 }
             }
-            Node::Return(value) => StmtKind::Return(self.returned(value.as_ref(), tree.span)?),
+            Node::Return(value) => StmtKind::Return(self.return_value(value.as_ref(), tree.span)?),
             Node::PutText(text) => StmtKind::Put(Put::Text(text.clone())),
             Node::Put(value) => {
                 let value = self.expr(value)?;
                 if !self.is_simple(value.ty) && !matches!(value.kind, ExprKind::Read(_)) {
                     let message = format!(
                         "`put` of a value of {}, expected a variable or a simple type",
-                        self.shown(value.ty)
+                        self.type_text(value.ty)
                     );
                     return wrong(value.span, message);
                 }
@@ -123,7 +123,7 @@ impl Checker<'_> {
                 StmtKind::Claim { number, condition }
             }
             Node::Alias(trees, body) => {
-                return self.scoped(|c| {
+                return self.in_scope(|c| {
                     let aliases = c.aliases(trees)?;
                     Ok(StmtKind::Alias { aliases, body: c.statements(body) })
                 });
@@ -140,8 +140,8 @@ impl Checker<'_> {
                 {
                     let message = format!(
                         "the element is a value of {}, expected {}",
-                        self.shown(element.ty),
-                        self.shown(*of)
+                        self.type_text(element.ty),
+                        self.type_text(*of)
                     );
                     return wrong(element.span, message);
                 }
@@ -173,7 +173,7 @@ impl Checker<'_> {
         let (target, value) = match (target, value) {
             (Ok(target), Ok(value)) => (target, value),
             (Err(error), value) => {
-                self.settled(value);
+                self.report_error(value);
                 return Err(error);
             }
             (_, Err(error)) => return Err(error),
@@ -181,8 +181,8 @@ impl Checker<'_> {
         if !self.agree(target.ty, value.ty) {
             let message = format!(
                 "a value of {} is assigned to a variable of {}",
-                self.shown(value.ty),
-                self.shown(target.ty)
+                self.type_text(value.ty),
+                self.type_text(target.ty)
             );
             return wrong(span, message);
         }
@@ -195,7 +195,7 @@ impl Checker<'_> {
         otherwise: &[ast::Stmt],
     ) -> Result<StmtKind> {
         let value = self.simple(value, "`switch`");
-        let value = self.settled(value);
+        let value = self.report_error(value);
         let mut cases = Vec::new();
         for (of_case, body, span) in trees {
             let mut matches = Vec::new();
@@ -205,13 +205,13 @@ impl Checker<'_> {
                         tree.span,
                         format!(
                             "a case of {} in a `switch` on a value of {}",
-                            self.shown(found.ty),
-                            self.shown(value.ty)
+                            self.type_text(found.ty),
+                            self.type_text(value.ty)
                         ),
                     ),
                     _ => Ok(found),
                 });
-                matches.extend(self.settled(checked));
+                matches.extend(self.report_error(checked));
             }
             let body = self.statements(body);
             cases.push(Case { matches, body, span: *span });
@@ -222,13 +222,13 @@ impl Checker<'_> {
             None => Err(silent(Span::default())),
         }
     }
-    fn returned(&mut self, value: Option<&Tree>, span: Span) -> Result<Option<Expr>> {
+    fn return_value(&mut self, value: Option<&Tree>, span: Span) -> Result<Option<Expr>> {
         match (self.function, value) {
             (None | Some(None), None) => Ok(None),
             (None, Some(_)) => wrong(span, "a rule or start state returns no value"),
             (Some(None), Some(_)) => wrong(span, "a procedure returns no value"),
             (Some(Some(ty)), None) => {
-                wrong(span, format!("this function returns a value of {}", self.shown(ty)))
+                wrong(span, format!("this function returns a value of {}", self.type_text(ty)))
             }
             (Some(Some(ty)), Some(tree)) => {
                 let value = self.expr(tree)?;
@@ -237,8 +237,8 @@ impl Checker<'_> {
                 }
                 let message = format!(
                     "a value of {} is returned, expected {}",
-                    self.shown(value.ty),
-                    self.shown(ty)
+                    self.type_text(value.ty),
+                    self.type_text(ty)
                 );
                 wrong(tree.span, message)
             }
@@ -250,7 +250,7 @@ impl Checker<'_> {
         let mut out = Vec::new();
         for tree in trees {
             let checked = self.alias_target(&tree.value);
-            let Some((value, place)) = self.settled(checked) else {
+            let Some((value, place)) = self.report_error(checked) else {
                 self.declare_rejected(&tree.names, tree.span);
                 continue;
             };

@@ -197,7 +197,7 @@ impl Checker<'_> {
                     let message = format!(
                         "an array cannot have the index type {}, expected a range, an \
                          enumeration, a scalarset or a union",
-                        self.shown(of_index)
+                        self.type_text(of_index)
                     );
                     return wrong(index.span, message);
                 }
@@ -255,14 +255,14 @@ impl Checker<'_> {
                 _ => {
                     let message = format!(
                         "{} cannot be a member of a union, expected an enumeration or a scalarset",
-                        self.shown(ty)
+                        self.type_text(ty)
                     );
                     return wrong(tree.span, message);
                 }
             };
             for part in parts {
                 if members.iter().any(|m| same(&self.out.types, *m, part)) {
-                    let message = format!("{} is twice in this union", self.shown(part));
+                    let message = format!("{} is twice in this union", self.type_text(part));
                     return wrong(tree.span, message);
                 }
                 members.push(part);

@@ -1,6 +1,6 @@
 //! Cells: where the values of a variable are in memory.
 
-use super::{Result, Writer, unsupported};
+use super::{Result, Writer, reject};
 use crate::typed::{Local, LocalKind, Place, Root, Step, TypeId, TypeKind, Types};
 
 /// Returns the number of cells of a type. A multiset has for each element a cell that is `ok(1)` if
@@ -107,7 +107,7 @@ impl Writer<'_> {
             addr = match step {
                 Step::Field { record, field, span } => {
                     let TypeKind::Record { fields } = self.model.types.kind(*record) else {
-                        return unsupported(*span, "this is no record");
+                        return reject(*span, "this is no record");
                     };
                     let types = &self.model.types;
                     addr.plus(fields[..*field as usize].iter().map(|f| size(types, f.ty)).sum())
@@ -115,7 +115,7 @@ impl Writer<'_> {
                 Step::Index { array, index, span } => {
                     let TypeKind::Array { index: of, element } = *self.model.types.kind(*array)
                     else {
-                        return unsupported(*span, "this is no array");
+                        return reject(*span, "this is no array");
                     };
                     let step = size(&self.model.types, element);
                     let fixed = match index.kind {
@@ -137,7 +137,7 @@ impl Writer<'_> {
                 Step::Element { multiset, position, span } => {
                     let TypeKind::Multiset { element, .. } = *self.model.types.kind(*multiset)
                     else {
-                        return unsupported(*span, "this is no multiset");
+                        return reject(*span, "this is no multiset");
                     };
                     let block = 1 + size(&self.model.types, element);
                     let slot = self.local(*position).read();

@@ -2,7 +2,7 @@
 //! the frame.
 
 use super::cells::size;
-use super::{Result, Writer, unsupported};
+use super::{Result, Writer, reject};
 use crate::typed::{
     Argument, Binary, Domain, Expr, ExprKind, FunctionId, LocalId, LocalKind, Place, TypeId,
     TypeKind, Unary,
@@ -34,7 +34,7 @@ impl Writer<'_> {
                 format!("choice({condition}, {}, {})", self.value(yes)?, self.value(no)?)
             }
             ExprKind::Quantified { all, local, domain, body } => {
-                return self.quantified(*all, *local, domain, body);
+                return self.quantified_expression(*all, *local, domain, body);
             }
             ExprKind::Call(function, arguments) => {
                 let call = self.pure_call(*function, arguments, expr.span)?;
@@ -114,7 +114,7 @@ impl Writer<'_> {
                 let (yes, no) = (self.contents(yes, to)?, self.contents(no, to)?);
                 format!("if({condition} == ok(1), {yes}, if({condition} == ok(0), {no}, [bad]))")
             }
-            _ => return unsupported(expr.span, "this value has no cells"),
+            _ => return reject(expr.span, "this value has no cells"),
         })
     }
     /// Translates the arguments of a call: a list of cells.
@@ -145,7 +145,7 @@ impl Writer<'_> {
         span: Span,
     ) -> Result<String> {
         if self.effects[function.index()] {
-            return unsupported(
+            return reject(
                 span,
                 "a call that writes outside of its function, or assumes, is an operand; assign it first",
             );
@@ -155,11 +155,11 @@ impl Writer<'_> {
     }
 
     /// Returns the cell of the variable of a quantifier or loop.
-    pub(super) fn bound(&self, local: LocalId) -> String {
+    pub(super) fn bound_cell(&self, local: LocalId) -> String {
         debug_assert_eq!(self.frame.get(local).kind, LocalKind::Bound);
         format!("b + {}", self.locals[local.index()])
     }
-    fn quantified(
+    fn quantified_expression(
         &mut self,
         all: bool,
         local: LocalId,
@@ -167,7 +167,7 @@ impl Writer<'_> {
         body: &Expr,
     ) -> Result<String> {
         let body = self.value(body)?;
-        let (k, slot) = (self.fresh(), self.bound(local));
+        let (k, slot) = (self.fresh(), self.bound_cell(local));
         let (connect, end) = if all { ("conj", "ok(1)") } else { ("disj", "ok(0)") };
         self.map(&format!("h{k}"), "List(Cell) # Int -> Cell");
         self.equation(&format!("h{k}(m, b) = {body}"));
@@ -236,7 +236,7 @@ impl Writer<'_> {
             TypeKind::Multiset { capacity, element } => {
                 Ok((capacity, 1 + size(&self.model.types, element)))
             }
-            _ => unsupported(multiset.span, "this is no multiset"),
+            _ => reject(multiset.span, "this is no multiset"),
         }
     }
 }

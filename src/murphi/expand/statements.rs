@@ -74,7 +74,7 @@ impl Writer<'_> {
                 self.equation(&format!("!is_go(r) -> l{k}(r, b) = r"));
                 format!("l{k}(go(m), b)")
             }
-            StmtKind::Return(value) => return self.returned(value.as_ref()),
+            StmtKind::Return(value) => return self.return_value(value.as_ref()),
             StmtKind::Put(Put::Text(_)) => "go(m)".into(),
             StmtKind::Put(Put::Value(value)) => match &value.kind {
                 // A place may be undefined; its indices are evaluated.
@@ -189,7 +189,7 @@ impl Writer<'_> {
         self.equation(&format!("j{k}(cut, i, x) = if(is_ok(x), cut, fail)"));
         Ok(format!("j{k}(c{}(m, {arguments}), #m, {addr})", function.0))
     }
-    fn returned(&mut self, value: Option<&Expr>) -> Result<String> {
+    fn return_value(&mut self, value: Option<&Expr>) -> Result<String> {
         let Some(value) = value else { return Ok("ret(m)".into()) };
         // The result is in the first cells of the frame.
         if let ExprKind::Call(function, arguments) = &value.kind {
@@ -202,7 +202,7 @@ impl Writer<'_> {
     }
     fn for_loop(&mut self, local: LocalId, domain: &Domain, body: &[Stmt]) -> Result<String> {
         let body = self.sequence("go(m)", body)?;
-        let (k, slot) = (self.fresh(), self.bound(local));
+        let (k, slot) = (self.fresh(), self.bound_cell(local));
         self.map(&format!("h{k}"), "List(Cell) # Int -> Result");
         self.equation(&format!("h{k}(m, b) = {body}"));
         match domain {

@@ -3,7 +3,7 @@
 use super::path::{Cell, Literal, Path, Process, Root, Selector, Target, Universal, Value, Write};
 use super::statements::LOCAL_ARRAY;
 use super::symbols::{Part, values};
-use super::{Forks, Result, Translator, unsupported};
+use super::{Forks, Result, Translator, reject};
 use crate::typed::{self, Binary, Domain, Expr, ExprKind, LocalId, Place, Step, TypeKind, Unary};
 use mu_base::{Diagnostic, Span};
 
@@ -38,7 +38,7 @@ impl Translator<'_> {
             }
             ExprKind::Binary(op @ (Binary::Equal | Binary::NotEqual), a, b) => {
                 if !self.model.types.is_simple(a.ty) {
-                    return unsupported(expr.span, "a comparison of arrays or records");
+                    return reject(expr.span, "a comparison of arrays or records");
                 }
                 let mut out = Vec::new();
                 for (path, left) in self.value(path, a)? {
@@ -70,7 +70,7 @@ impl Translator<'_> {
                 Ok(out)
             }
             ExprKind::Quantified { all, local, domain, body } => {
-                self.quantified(path, (*all, *local), domain, body)
+                self.quantified_expression(path, (*all, *local), domain, body)
             }
             ExprKind::IsUndefined(place) => self.is_undefined(path, place),
             _ => {
@@ -97,8 +97,8 @@ impl Translator<'_> {
             ExprKind::Constant(value) => Ok(vec![(path, Value::Constant(*value))]),
             ExprKind::Read(_) => {
                 let mut out = Vec::new();
-                for (path, value) in self.copied(path, expr)? {
-                    out.extend(self.defined(path, value, expr.span)?);
+                for (path, value) in self.copied_value(path, expr)? {
+                    out.extend(self.require_defined(path, value, expr.span)?);
                 }
                 Ok(out)
             }
@@ -137,7 +137,7 @@ impl Translator<'_> {
                             Binary::Multiply => left.checked_mul(right),
                             Binary::Divide => left.checked_div(right),
                             Binary::Modulo => left.checked_rem(right),
-                            _ => return unsupported(expr.span, "an operation on bits"),
+                            _ => return reject(expr.span, "an operation on bits"),
                         };
                         match result.filter(|n| *n != i64::MIN) {
                             Some(number) => out.push((path, Value::Constant(number))),
@@ -158,19 +158,19 @@ impl Translator<'_> {
                 let mut out = Vec::new();
                 for (path, result) in self.call(path, *function, arguments, expr.span)? {
                     let value = result.unwrap_or(Value::Undefined);
-                    out.extend(self.defined(path, value, expr.span)?);
+                    out.extend(self.require_defined(path, value, expr.span)?);
                 }
                 Ok(out)
             }
             ExprKind::Unary(Unary::Complement, _)
             | ExprKind::IsMember(..)
             | ExprKind::MultisetCount { .. } => {
-                unsupported(expr.span, "this operation has no proof for every size")
+                reject(expr.span, "this operation has no proof for every size")
             }
         }
     }
     /// Returns the value of an expression, which may be undefined if it is a place.
-    pub(super) fn copied(&mut self, path: Path, expr: &Expr) -> Forks<Value> {
+    pub(super) fn copied_value(&mut self, path: Path, expr: &Expr) -> Forks<Value> {
         let ExprKind::Read(place) = &expr.kind else { return self.value(path, expr) };
         let mut out = Vec::new();
         for (path, target) in self.target(path, place)? {
@@ -189,12 +189,12 @@ impl Translator<'_> {
             }
             Root::Local(frame, local) => {
                 if target.selectors.iter().any(|s| s.process().is_some()) {
-                    return unsupported(span, LOCAL_ARRAY);
+                    return reject(span, LOCAL_ARRAY);
                 }
                 let key = (frame, local, target.selectors.clone());
                 if path.unknown.contains(&key) {
                     let text = "a local variable after a loop over the scalarset that writes it";
-                    return unsupported(span, text);
+                    return reject(span, text);
                 }
                 let value = path.locals.get(&key).cloned().unwrap_or_else(|| {
                     self.blanks.push(key);
@@ -226,7 +226,7 @@ impl Translator<'_> {
                 continue;
             }
             let write = path.writes[at].clone();
-            let (same, different) = self.compared(path, &write, cell);
+            let (same, different) = self.divide_by_cell(path, &write, cell);
             let mut out = Vec::new();
             for path in different {
                 out.extend(self.content_before(path, cell, at)?);
@@ -241,17 +241,17 @@ impl Translator<'_> {
                 .collect();
             for (conditions, value) in &write.cases {
                 let mut path = path.clone();
-                if !conditions.iter().all(|l| self.assume(&mut path, l.substituted(&map))) {
+                if !conditions.iter().all(|l| self.assume(&mut path, l.substitute(&map))) {
                     continue;
                 }
                 match value {
-                    Some(value) => out.push((path, value.substituted(&map))),
+                    Some(value) => out.push((path, value.substitute(&map))),
                     None => out.extend(self.content_before(path, cell, at)?),
                 }
             }
             return Ok(out);
         }
-        let value = match path.known(cell) {
+        let value = match path.known_content(cell) {
             _ if self.is_start => Value::Undefined,
             Some(value) => value.clone(),
             None => Value::Cell(cell.clone()),
@@ -259,7 +259,12 @@ impl Translator<'_> {
         Ok(vec![(path, value)])
     }
     /// Divides a path: the cell is among those of a write (at most one path), or it is not.
-    fn compared(&mut self, path: Path, write: &Write, cell: &Cell) -> (Option<Path>, Vec<Path>) {
+    fn divide_by_cell(
+        &mut self,
+        path: Path,
+        write: &Write,
+        cell: &Cell,
+    ) -> (Option<Path>, Vec<Path>) {
         let mut path = path;
         let mut different = Vec::new();
         for (a, b) in write.args.iter().zip(&cell.args) {
@@ -303,8 +308,8 @@ impl Translator<'_> {
                 }
             }
             Literal::Is(cell, value, is) => {
-                if let Some(known) = path.known(cell)
-                    && let Some(same) = self.decided(known, value)
+                if let Some(known) = path.known_content(cell)
+                    && let Some(same) = self.compare_values(known, value)
                 {
                     return same == *is;
                 }
@@ -325,7 +330,7 @@ impl Translator<'_> {
                     path.literals.retain(|l| {
                         !matches!(l, Literal::Is(c, v, false) if c == cell
                             && !(is_node && *v == Value::Undefined)
-                            && self.decided(v, value) == Some(false))
+                            && self.compare_values(v, value) == Some(false))
                     });
                 }
             }
@@ -349,7 +354,7 @@ impl Translator<'_> {
         literal
     }
     /// Compares two values, if they determine the result.
-    fn decided(&self, a: &Value, b: &Value) -> Option<bool> {
+    fn compare_values(&self, a: &Value, b: &Value) -> Option<bool> {
         match (a, b) {
             (Value::Cell(a), Value::Cell(b)) => (a == b).then_some(true),
             (Value::Cell(_), _) | (_, Value::Cell(_)) => None,
@@ -362,7 +367,7 @@ impl Translator<'_> {
         }
     }
     /// Returns the paths on which a value is defined; the others fail.
-    fn defined(&mut self, path: Path, value: Value, span: Span) -> Forks<Value> {
+    fn require_defined(&mut self, path: Path, value: Value, span: Span) -> Forks<Value> {
         match &value {
             Value::Undefined => {
                 self.fail(&path, span);
@@ -385,7 +390,7 @@ impl Translator<'_> {
         match value {
             Value::Constant(number) => Ok(vec![(path, number)]),
             Value::Cell(cell) => {
-                if let Some(Value::Constant(number)) = path.known(&cell) {
+                if let Some(Value::Constant(number)) = path.known_content(&cell) {
                     let number = *number;
                     return Ok(vec![(path, number)]);
                 }
@@ -422,13 +427,13 @@ impl Translator<'_> {
                 return Err(Diagnostic::internal("a process that is none"));
             }
         };
-        if let Some(Value::Process(process)) = path.known(&cell) {
+        if let Some(Value::Process(process)) = path.known_content(&cell) {
             let process = *process;
             return Ok(vec![(path, process)]);
         }
         if self.scope > 0 {
             let text = "an element that a variable stores selects a part in a loop or quantifier";
-            return unsupported(span, text);
+            return reject(span, text);
         }
         let mut out = Vec::new();
         for (mut path, process) in path.with_each_process() {
@@ -437,14 +442,14 @@ impl Translator<'_> {
                 self.count(span)?;
                 out.push((path, process));
             } else if path.parameters > MAX_PARAMETERS {
-                return unsupported(span, "a rule with too many elements of the scalarset");
+                return reject(span, "a rule with too many elements of the scalarset");
             }
         }
         Ok(out)
     }
     /// Compares two defined values.
     pub(super) fn equal(&mut self, path: Path, a: Value, b: Value) -> Forks<bool> {
-        if let Some(is) = self.decided(&a, &b) {
+        if let Some(is) = self.compare_values(&a, &b) {
             return Ok(vec![(path, is)]);
         }
         let literal = |is: bool| match (&a, &b) {
@@ -531,7 +536,7 @@ impl Translator<'_> {
                         }
                     }
                     Step::Element { span, .. } => {
-                        return unsupported(*span, "a multiset has no proof for every size");
+                        return reject(*span, "a multiset has no proof for every size");
                     }
                 }
             }
@@ -592,7 +597,7 @@ impl Translator<'_> {
                             while !ends(at) {
                                 if all.len() as i128 == MAX_UNROLLED {
                                     let text = "a loop of more than 64 iterations";
-                                    return unsupported(from.span, text);
+                                    return reject(from.span, text);
                                 }
                                 all.push(i64::try_from(at).unwrap_or_default());
                                 at += i128::from(step);
@@ -605,7 +610,7 @@ impl Translator<'_> {
             }
         }
     }
-    fn quantified(
+    fn quantified_expression(
         &mut self,
         path: Path,
         (all, local): (bool, LocalId),
@@ -631,7 +636,7 @@ impl Translator<'_> {
             return Ok(out);
         }
         if self.loops > 0 {
-            return unsupported(body.span, "a quantifier in a loop over the scalarset");
+            return reject(body.span, "a quantifier in a loop over the scalarset");
         }
         if self.scope > 0 {
             // A quantifier in a quantifier is no condition: there are more steps.
@@ -646,7 +651,7 @@ impl Translator<'_> {
                 || self.written_frames[written..].iter().any(|frame| *frame < frames)
             {
                 let text = "a quantifier over the scalarset that writes variables";
-                return unsupported(body.span, text);
+                return reject(body.span, text);
             }
             let decides = ends.into_iter().filter(|(_, is)| *is != all);
             out.extend(decides.map(|(path, _)| (path, !all)));

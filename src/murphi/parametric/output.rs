@@ -228,7 +228,7 @@ impl Translator<'_> {
         for Universal { bound, parameters, cubes } in &path.universals {
             let of = |map: &[(u32, Process)]| -> Result<Formula> {
                 let one = |cube: &Vec<Literal>| {
-                    let cube: Vec<Literal> = cube.iter().map(|l| l.substituted(map)).collect();
+                    let cube: Vec<Literal> = cube.iter().map(|l| l.substitute(map)).collect();
                     self.cube(names, &cube, span)
                 };
                 let mut all: Vec<Formula> = cubes.iter().map(one).collect::<Result<_>>()?;

@@ -132,7 +132,7 @@ impl Path {
         self.locals.insert(part, value);
     }
     /// Returns the content of a cell before the step, if the conditions determine it.
-    pub fn known(&self, cell: &Cell) -> Option<&Value> {
+    pub fn known_content(&self, cell: &Cell) -> Option<&Value> {
         self.literals.iter().find_map(|l| match l {
             Literal::Is(c, value, true) if c == cell && !matches!(value, Value::Cell(_)) => {
                 Some(value)
@@ -152,7 +152,7 @@ impl Path {
 
 impl Process {
     /// Applies a map of bound processes.
-    pub fn substituted(self, map: &[(u32, Process)]) -> Process {
+    pub fn substitute(self, map: &[(u32, Process)]) -> Process {
         match self {
             Process::Bound(b) => map.iter().find(|(from, _)| *from == b).map_or(self, |m| m.1),
             Process::Parameter(_) => self,
@@ -161,29 +161,27 @@ impl Process {
 }
 
 impl Cell {
-    pub fn substituted(&self, map: &[(u32, Process)]) -> Cell {
-        let args = self.args.iter().map(|a| a.substituted(map)).collect();
+    pub fn substitute(&self, map: &[(u32, Process)]) -> Cell {
+        let args = self.args.iter().map(|a| a.substitute(map)).collect();
         Cell { symbol: self.symbol, args }
     }
 }
 
 impl Value {
-    pub fn substituted(&self, map: &[(u32, Process)]) -> Value {
+    pub fn substitute(&self, map: &[(u32, Process)]) -> Value {
         match self {
             Value::Undefined | Value::Constant(_) => self.clone(),
-            Value::Process(p) => Value::Process(p.substituted(map)),
-            Value::Cell(c) => Value::Cell(c.substituted(map)),
+            Value::Process(p) => Value::Process(p.substitute(map)),
+            Value::Cell(c) => Value::Cell(c.substitute(map)),
         }
     }
 }
 
 impl Literal {
-    pub fn substituted(&self, map: &[(u32, Process)]) -> Literal {
+    pub fn substitute(&self, map: &[(u32, Process)]) -> Literal {
         match self {
-            Literal::Is(c, value, is) => {
-                Literal::Is(c.substituted(map), value.substituted(map), *is)
-            }
-            Literal::Same(a, b, is) => Literal::Same(a.substituted(map), b.substituted(map), *is),
+            Literal::Is(c, value, is) => Literal::Is(c.substitute(map), value.substitute(map), *is),
+            Literal::Same(a, b, is) => Literal::Same(a.substitute(map), b.substitute(map), *is),
         }
     }
 }

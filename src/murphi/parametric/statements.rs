@@ -2,7 +2,7 @@
 
 use super::path::{Cell, Literal, Path, Process, Root, Selector, Target, Value, Write};
 use super::symbols::Part;
-use super::{Forks, Result, Translator, unsupported};
+use super::{Forks, Result, Translator, reject};
 use crate::typed::{
     Alias, AliasTarget, Argument, Claim, Domain, Expr, ExprKind, FunctionId, LocalId, LocalKind,
     Place, Put, Stmt, StmtKind, TypeId, TypeKind,
@@ -51,17 +51,17 @@ impl Translator<'_> {
         self.count(stmt.span)?;
         let ends = |paths: Vec<Path>| paths.into_iter().map(|path| (path, Flow::End)).collect();
         let no_proof =
-            |what: &str| unsupported(stmt.span, format!("{what} has no proof for every size"));
+            |what: &str| reject(stmt.span, format!("{what} has no proof for every size"));
         match &stmt.kind {
             StmtKind::Assign { target, value } => {
                 let mut out = Vec::new();
                 for (path, to) in self.target(path, target)? {
-                    out.extend(self.assigned(path, &to, target.ty, value)?);
+                    out.extend(self.assign(path, &to, target.ty, value)?);
                 }
                 Ok(ends(out))
             }
-            StmtKind::Undefine(place) => Ok(ends(self.filled(path, place, false)?)),
-            StmtKind::Clear(place) => Ok(ends(self.filled(path, place, true)?)),
+            StmtKind::Undefine(place) => Ok(ends(self.fill(path, place, false)?)),
+            StmtKind::Clear(place) => Ok(ends(self.fill(path, place, true)?)),
             StmtKind::If { clauses, otherwise } => {
                 let (mut out, mut open) = (Vec::new(), vec![path]);
                 for clause in clauses {
@@ -105,7 +105,7 @@ impl Translator<'_> {
                 }
                 Ok(out)
             }
-            StmtKind::For { local, domain, body } => self.repeated(path, *local, domain, body),
+            StmtKind::For { local, domain, body } => self.repeat(path, *local, domain, body),
             StmtKind::While { condition, body } => {
                 let (mut out, mut open) = (Vec::new(), vec![path]);
                 let mut rounds = 0;
@@ -138,7 +138,7 @@ impl Translator<'_> {
                 if !self.model.types.is_simple(value.ty) {
                     return no_proof("a result that is an array or record");
                 }
-                let all = self.copied(path, value)?;
+                let all = self.copied_value(path, value)?;
                 Ok(all.into_iter().map(|(path, value)| (path, Flow::Return(Some(value)))).collect())
             }
             StmtKind::Put(Put::Text(_)) => Ok(vec![(path, Flow::End)]),
@@ -212,31 +212,31 @@ impl Translator<'_> {
         Ok(out)
     }
     /// Stores the value of an expression in a place of a type.
-    fn assigned(&mut self, path: Path, to: &Target, ty: TypeId, value: &Expr) -> Result<Vec<Path>> {
+    fn assign(&mut self, path: Path, to: &Target, ty: TypeId, value: &Expr) -> Result<Vec<Path>> {
         let mut out = Vec::new();
         if self.model.types.is_simple(ty) {
-            for (path, content) in self.copied(path, value)? {
+            for (path, content) in self.copied_value(path, value)? {
                 for (path, content) in self.fitting(path, ty, content, value.span)? {
-                    out.push(self.written(path, to, content)?);
+                    out.push(self.write_place(path, to, content)?);
                 }
             }
             return Ok(out);
         }
         let ExprKind::Read(from) = &value.kind else {
-            return unsupported(value.span, "an array or record that is no place");
+            return reject(value.span, "an array or record that is no place");
         };
         for (path, from) in self.target(path, from)? {
             let mut paths = vec![path];
             for (parts, ty) in self.leaves(ty, value.span)? {
                 if parts.contains(&Part::Process) {
-                    return unsupported(value.span, "a copy of an array over the scalarset");
+                    return reject(value.span, "a copy of an array over the scalarset");
                 }
                 let (from, to) = (below(&from, &parts), below(to, &parts));
                 let mut next = Vec::new();
                 for path in paths {
                     for (path, content) in self.content(path, &from, value.span)? {
                         for (path, content) in self.fitting(path, ty, content, value.span)? {
-                            next.push(self.written(path, &to, content)?);
+                            next.push(self.write_place(path, &to, content)?);
                         }
                     }
                 }
@@ -287,7 +287,7 @@ impl Translator<'_> {
         }
     }
     /// Writes a simple place.
-    fn written(&mut self, mut path: Path, to: &Target, value: Value) -> Result<Path> {
+    fn write_place(&mut self, mut path: Path, to: &Target, value: Value) -> Result<Path> {
         match to.root {
             Root::Global(_) => {
                 let cell = self.cell(to)?;
@@ -301,7 +301,7 @@ impl Translator<'_> {
             }
             Root::Local(frame, local) => {
                 if to.selectors.iter().any(|s| s.process().is_some()) {
-                    return unsupported(Span::default(), LOCAL_ARRAY);
+                    return reject(Span::default(), LOCAL_ARRAY);
                 }
                 self.written_frames.push(frame);
                 path.set(frame, local, to.selectors.clone(), value);
@@ -310,7 +310,7 @@ impl Translator<'_> {
         Ok(path)
     }
     /// Makes all parts of a place undefined, or their first values.
-    fn filled(&mut self, path: Path, place: &Place, is_first: bool) -> Result<Vec<Path>> {
+    fn fill(&mut self, path: Path, place: &Place, is_first: bool) -> Result<Vec<Path>> {
         let mut out = Vec::new();
         for (mut path, target) in self.target(path, place)? {
             for (parts, ty) in self.leaves(place.ty, place.span)? {
@@ -323,11 +323,11 @@ impl Translator<'_> {
                 };
                 let to = below(&target, &parts);
                 if !parts.contains(&Part::Process) {
-                    path = self.written(path, &to, value)?;
+                    path = self.write_place(path, &to, value)?;
                     continue;
                 }
                 if let Root::Local(..) = target.root {
-                    return unsupported(place.span, LOCAL_ARRAY);
+                    return reject(place.span, LOCAL_ARRAY);
                 }
                 let mut bound = Vec::new();
                 let mut selectors = target.selectors.clone();
@@ -375,7 +375,7 @@ impl Translator<'_> {
                     }
                 }
                 TypeKind::Multiset { .. } | TypeKind::Position { .. } => {
-                    return unsupported(span, "a multiset has no proof for every size");
+                    return reject(span, "a multiset has no proof for every size");
                 }
                 _ => out.push((parts, ty)),
             }
@@ -391,7 +391,7 @@ impl Translator<'_> {
         span: Span,
     ) -> Forks<Option<Value>> {
         if self.depth == MAX_CALLS {
-            return unsupported(span, format!("more than {MAX_CALLS} nested calls"));
+            return reject(span, format!("more than {MAX_CALLS} nested calls"));
         }
         let model = self.model;
         let function = &model.functions[function.index()];
@@ -406,9 +406,9 @@ impl Translator<'_> {
             for path in paths {
                 match argument {
                     Argument::Value(value) if of.kind == LocalKind::Reference => {
-                        return unsupported(value.span, "a value as a reference");
+                        return reject(value.span, "a value as a reference");
                     }
-                    Argument::Value(value) => next.extend(self.assigned(path, &to, of.ty, value)?),
+                    Argument::Value(value) => next.extend(self.assign(path, &to, of.ty, value)?),
                     Argument::Place(place) => {
                         for (mut path, target) in self.target(path, place)? {
                             path.places.insert((frame, local), target);
@@ -448,7 +448,7 @@ impl Translator<'_> {
         self.frame = caller;
         Ok(out)
     }
-    fn repeated(
+    fn repeat(
         &mut self,
         path: Path,
         local: LocalId,
@@ -506,14 +506,14 @@ impl Translator<'_> {
         let mut patterns: Vec<(u32, Vec<Process>, Vec<u32>)> = Vec::new();
         for (end, flow) in &ends {
             if *flow != Flow::End {
-                return unsupported(span, "`return` in a loop over the scalarset");
+                return reject(span, "`return` in a loop over the scalarset");
             }
             let own = (self.frame, local);
             let others = end.locals.iter().filter(|(key, _)| (key.0, key.1) != own);
             for (key, value) in others {
                 match path.locals.get(key) {
                     Some(old) if old == value => {}
-                    Some(_) => return unsupported(span, WRITES_LOCAL),
+                    Some(_) => return reject(span, WRITES_LOCAL),
                     None => {
                         unknown.insert(key.clone());
                     }
@@ -522,7 +522,7 @@ impl Translator<'_> {
             let news = end.unknown.difference(&path.unknown);
             unknown.extend(news.cloned());
             if self.blanks[blanks..].iter().any(|key| unknown.contains(key)) {
-                return unsupported(span, WRITES_LOCAL);
+                return reject(span, WRITES_LOCAL);
             }
             for write in &end.writes[before..] {
                 let pattern = (write.symbol, write.args.clone(), write.bound.clone());
@@ -545,7 +545,7 @@ impl Translator<'_> {
             };
             if !is_own || self.reads[reads..].iter().any(is_foreign) {
                 let text = "a loop over the scalarset with an iteration that writes more than cells of its own";
-                return unsupported(span, text);
+                return reject(span, text);
             }
         }
         let mut path = path;
@@ -560,7 +560,7 @@ impl Translator<'_> {
                 match own.next() {
                     None => cases.push((conditions, None)),
                     Some(write) if own.next().is_some() && write.cases.len() > 1 => {
-                        return unsupported(span, "two loops over the scalarset in another one");
+                        return reject(span, "two loops over the scalarset in another one");
                     }
                     Some(write) => {
                         for (more, value) in &write.cases {

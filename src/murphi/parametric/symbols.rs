@@ -1,7 +1,7 @@
 //! Symbols of the system: one for each simple part of a variable, as an array over the processes
 //! that select it. Fields, and indices of finite types, are parts of its name.
 
-use super::{Result, unsupported};
+use super::{Result, reject};
 use crate::typed::{GlobalId, Model, TypeId, TypeKind, Types};
 use mu_base::{Span, narrow};
 use std::collections::{BTreeMap, BTreeSet};
@@ -119,7 +119,7 @@ impl Symbols {
                 }
             }
             TypeKind::Multiset { .. } => {
-                return unsupported(span, "a multiset has no proof for every size");
+                return reject(span, "a multiset has no proof for every size");
             }
             _ => {
                 if ty != node {
@@ -130,7 +130,7 @@ impl Symbols {
                     let text = format!(
                         "proofs for every size support at most {MAX_INDICES} indices of the scalarset and {MAX_SYMBOLS} parts of variables"
                     );
-                    return unsupported(span, text);
+                    return reject(span, text);
                 }
                 let name = unique(&mut self.names, capital(&name));
                 self.index.insert((global, parts.clone()), narrow::index(self.all.len()));
@@ -157,7 +157,7 @@ pub(super) fn values(types: &Types, ty: TypeId, node: TypeId, span: Span) -> Res
     let count = types.count(ty);
     match (types.parts(ty), count) {
         _ if has_node(types, ty, node) => {
-            unsupported(span, "a union with the scalarset has no proof for every size")
+            reject(span, "a union with the scalarset has no proof for every size")
         }
         (Some(parts), Some(count)) if count <= MAX_VALUES => Ok(parts
             .into_iter()
@@ -166,7 +166,7 @@ pub(super) fn values(types: &Types, ty: TypeId, node: TypeId, span: Span) -> Res
         _ => {
             let text =
                 format!("proofs for every size support types of at most {MAX_VALUES} values");
-            unsupported(span, text)
+            reject(span, text)
         }
     }
 }

@@ -117,7 +117,7 @@ impl Parser<'_> {
             }
             Tok::Key(Key::Array) => {
                 self.next();
-                self.interleaved();
+                self.skip_interleaved();
                 self.expect("[")?;
                 let index = self.type_expression()?;
                 self.expect("]")?;
@@ -130,7 +130,7 @@ impl Parser<'_> {
                     && (self.is_sign_at(1, "[") || self.is_word_at(1, "interleaved")) =>
             {
                 self.next();
-                self.interleaved();
+                self.skip_interleaved();
                 self.expect("[")?;
                 let capacity = self.expression()?;
                 self.expect("]")?;
@@ -151,14 +151,14 @@ impl Parser<'_> {
         Ok(TypeExpr { kind, span: from.to(self.last()) })
     }
     /// Reads `interleaved`, which older models have and which has no meaning.
-    fn interleaved(&mut self) {
+    fn skip_interleaved(&mut self) {
         if self.is_word("interleaved") {
             self.next();
         }
     }
     fn record(&mut self) -> Parsed<TypeExprKind> {
         let opened = self.next().span;
-        self.interleaved();
+        self.skip_interleaved();
         let mut fields = Vec::new();
         while !matches!(self.peek(), Tok::Key(Key::End | Key::Endrecord)) {
             if !self.declares() {

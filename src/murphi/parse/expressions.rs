@@ -131,7 +131,7 @@ impl Parser<'_> {
     }
     pub(super) fn number(&mut self, negative: bool) -> Parsed<i64> {
         let span = self.next().span;
-        let written = self.written(span);
+        let written = self.source_text(span);
         let value = match written.get(..2) {
             Some("0x" | "0X") => i128::from_str_radix(&written[2..], 16),
             _ => written.parse(),

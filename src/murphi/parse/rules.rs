@@ -27,7 +27,7 @@ impl Parser<'_> {
             if self.is_word("endchoose") || self.is_key(Key::End) {
                 self.next();
             } else {
-                return Err(self.unclosed(word, "endchoose"));
+                return Err(self.unclosed_error(word, "endchoose"));
             }
             RuleKind::Choose(name, set, rules)
         } else {
@@ -65,9 +65,9 @@ impl Parser<'_> {
         };
         Ok(Some(Rule { kind, word, span: word.to(self.last()) }))
     }
-    fn unclosed(&self, opened: Span, word: &str) -> Diagnostic {
+    fn unclosed_error(&self, opened: Span, word: &str) -> Diagnostic {
         self.unexpected(&format!("a rule, `end` or `{word}`"))
-            .related(opened, format!("this `{}` is not closed", self.written(opened)))
+            .related(opened, format!("this `{}` is not closed", self.source_text(opened)))
     }
     /// Parses the rules of a block.
     fn rules(&mut self, block: &str) -> Parsed<Vec<Rule>> {
@@ -88,7 +88,7 @@ impl Parser<'_> {
         if self.peek() != Tok::Text {
             return None;
         }
-        let (text, span) = self.quoted();
+        let (text, span) = self.quoted_text();
         Some(Title { text, span })
     }
     fn simple_rule(&mut self, opened: Span) -> Parsed<RuleKind> {
@@ -106,12 +106,12 @@ impl Parser<'_> {
             Some(guard)
         } else {
             // The grammars of both tools read a name here as the begin of a condition.
-            let is_statement =
-                self.claim_word().is_some() || self.written(self.span()).starts_with("multiset");
+            let is_statement = self.claim_word().is_some()
+                || self.source_text(self.span()).starts_with("multiset");
             let begins_condition = self.peek() == Tok::Name && !is_statement
                 || ["(", "!", "~"].iter().any(|sign| self.is(sign));
             if begins_condition && let Some(span) = self.mistaken_arrow() {
-                let message = format!("found `{}`, expected `==>`", self.written(span));
+                let message = format!("found `{}`, expected `==>`", self.source_text(span));
                 return Err(self.fail(span, message));
             }
             if self.peek() == Tok::Name && !is_statement {

@@ -100,9 +100,9 @@ impl Parser<'_> {
                 if self.peek() != Tok::Text {
                     return Err(self.unexpected("the text of the error"));
                 }
-                StmtKind::Error(self.quoted().0)
+                StmtKind::Error(self.quoted_text().0)
             }
-            Key::Put if self.peek() == Tok::Text => StmtKind::PutText(self.quoted().0),
+            Key::Put if self.peek() == Tok::Text => StmtKind::PutText(self.quoted_text().0),
             Key::Put => StmtKind::Put(self.expression()?),
             Key::Return => {
                 let ends = self.is(";")
@@ -117,11 +117,11 @@ impl Parser<'_> {
     /// Parses a condition with a text before or behind it.
     pub(super) fn claim(&mut self) -> Parsed<(Option<(String, Span)>, Expr)> {
         if self.peek() == Tok::Text {
-            let message = self.quoted();
+            let message = self.quoted_text();
             return Ok((Some(message), self.expression()?));
         }
         let condition = self.expression()?;
-        let message = if self.peek() == Tok::Text { Some(self.quoted()) } else { None };
+        let message = if self.peek() == Tok::Text { Some(self.quoted_text()) } else { None };
         Ok((message, condition))
     }
     /// Parses aliases with semicolons between them.

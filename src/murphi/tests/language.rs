@@ -14,7 +14,7 @@ var x: 0..7; b: boolean; e: E; p: P; q: Q; u: U; r: R; t: T; m: multiset [2] of 
 ";
 
 #[allow(clippy::result_large_err)]
-fn checked(text: &str, settings: &Settings) -> Result<Model, (Diagnostic, String)> {
+fn check_text(text: &str, settings: &Settings) -> Result<Model, (Diagnostic, String)> {
     let mut sources = SourceMap::new();
     let source = sources.add("model.m", text);
     read(source, text, settings).map_err(|error| {
@@ -29,7 +29,7 @@ fn rejects(text: &str, message: &str) -> Stage {
     let plain = text.replacen('⟦', "", 1);
     let to = plain.find('⟧').expect("the end of the mark");
     let plain = plain.replacen('⟧', "", 1);
-    let Err((error, rendered)) = checked(&plain, &Settings::default()) else {
+    let Err((error, rendered)) = check_text(&plain, &Settings::default()) else {
         panic!("accepted: {text}")
     };
     let span = error.span.unwrap_or_else(|| panic!("no place: {rendered}"));
@@ -44,7 +44,7 @@ fn rejects_statement(statements: &str, message: &str) {
 }
 
 fn accepts(text: &str) -> Model {
-    match checked(text, &Settings::default()) {
+    match check_text(text, &Settings::default()) {
         Ok(model) => model,
         Err((_, rendered)) => panic!("{rendered}"),
     }
@@ -304,15 +304,15 @@ fn numbers_and_types() {
     assert_eq!(types.value_text(of("U"), p[0].0 + 1), "P_2");
     // A constant of the command line replaces that of the file.
     let settings = Settings { constants: vec![("N".into(), 5)], ..Settings::default() };
-    let model = checked(&format!("{HEAD}startstate end;"), &settings).expect("a model");
+    let model = check_text(&format!("{HEAD}startstate end;"), &settings).expect("a model");
     assert_eq!(model.constants[0].value, 5);
     assert_eq!(model.types.count(model.type_names[0].1), Some(5));
     // The lowest number of 64 bits marks undefined values.
     let lowest = Settings { constants: vec![("N".into(), i64::MIN)], ..Settings::default() };
-    let error = checked("const N: 3; var x: 0..N;", &lowest).unwrap_err().0;
+    let error = check_text("const N: 3; var x: 0..N;", &lowest).unwrap_err().0;
     assert!(error.message.contains("too low"), "{}", error.message);
     let settings = Settings { constants: vec![("M".into(), 5)], ..Settings::default() };
-    let (error, _) = checked(HEAD, &settings).expect_err("an unknown constant");
+    let (error, _) = check_text(HEAD, &settings).expect_err("an unknown constant");
     assert!(error.message.contains("no constant `M`"), "{}", error.message);
 }
 
@@ -342,11 +342,12 @@ fn other_languages_with_the_same_ending() {
         ("BeginPackage[\"A`\"]\nf[x_] := x\nEndPackage[]\n", "Wolfram Language"),
         ("#include \"types.m\"\nvar x: boolean;\n", "preprocessor"),
     ] {
-        let (error, rendered) = checked(text, &Settings::default()).expect_err("another language");
+        let (error, rendered) =
+            check_text(text, &Settings::default()).expect_err("another language");
         assert!(error.message.contains(language), "{rendered}");
         assert!(error.span.is_some());
     }
-    let (error, _) = checked("var x boolean;", &Settings::default()).expect_err("a mistake");
+    let (error, _) = check_text("var x boolean;", &Settings::default()).expect_err("a mistake");
     assert!(!error.message.contains("not a Murphi model"));
 }
 
@@ -361,12 +362,12 @@ fn deep_and_long_texts() {
     for text in
         [nested("(", ")", 100_000), nested("!", "", 100_000), nested("true & ", "", 100_000)]
     {
-        let (error, _) = checked(&text, &Settings::default()).expect_err("too deep");
+        let (error, _) = check_text(&text, &Settings::default()).expect_err("too deep");
         assert!(error.message.contains("more than 3000"), "{}", error.message);
     }
     let statements = "if true then ".repeat(100_000);
     let text = format!("startstate {statements}");
-    let (error, _) = checked(&text, &Settings::default()).expect_err("too deep");
+    let (error, _) = check_text(&text, &Settings::default()).expect_err("too deep");
     assert!(error.message.contains("more than 3000"), "{}", error.message);
     let text = format!("var x: {}boolean; startstate end;", "array [0..0] of ".repeat(1000));
     accepts(&text);
@@ -386,7 +387,7 @@ fn signs_of_other_languages() {
         let text = format!("{HEAD}{text}\nstartstate end;");
         rejects(&text, message);
         let plain = text.replace(['⟦', '⟧'], "");
-        let (_, rendered) = checked(&plain, &Settings::default()).expect_err("a mistake");
+        let (_, rendered) = check_text(&plain, &Settings::default()).expect_err("a mistake");
         assert!(rendered.contains(note), "{rendered}");
     }
 }

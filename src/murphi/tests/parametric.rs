@@ -10,7 +10,7 @@ use mu_base::random::Random;
 use mu_base::{SourceId, SourceMap, Stop};
 use mu_cubicle::machine::{Machine, Memory, Setup};
 use mu_cubicle::system::System;
-use mu_murphi::parametric::{parametric, sized};
+use mu_murphi::parametric::{parametric, scalarset_of_size};
 use mu_murphi::search::{Broken, Deadlocks, SearchOptions, explore};
 use mu_murphi::typed::{Model, TypeId, TypeKind};
 use mu_murphi::{Settings, compile, read};
@@ -18,14 +18,14 @@ use mu_murphi::{Settings, compile, read};
 /// Limit on the states of a model that is compared.
 const MOST: u64 = 2_000;
 
-fn typed(text: &str) -> Model {
+fn read_model(text: &str) -> Model {
     let mut sources = SourceMap::new();
     let source = sources.add("model", text);
     read(source, text, &Settings::default()).unwrap_or_else(|e| panic!("{}", e.render(&sources)))
 }
 
 /// Returns true if the model fails, and its number of states; `None` if it is too large.
-fn searched(model: &Model) -> Option<(bool, u64)> {
+fn search_model(model: &Model) -> Option<(bool, u64)> {
     let program = compile(model).expect("a program");
     let options =
         SearchOptions { symmetry: false, deadlocks: Deadlocks::Off, ..SearchOptions::default() };
@@ -60,7 +60,7 @@ fn scalarsets(model: &Model) -> Vec<(TypeId, u32)> {
 /// Compares a model with its systems. Counts scalarsets, compared ones, those that fail, those with
 /// equal answers, and those with equal numbers of states.
 fn compare(text: &str, seed: u64, counts: &mut [usize; 6]) {
-    let model = typed(text);
+    let model = read_model(text);
     for (node, size) in scalarsets(&model) {
         counts[0] += 1;
         let file = match parametric(&model, node) {
@@ -79,7 +79,7 @@ fn compare(text: &str, seed: u64, counts: &mut [usize; 6]) {
         let source = sources.add("system", printed.as_str());
         let again = mu_cubicle::parse(source, &printed).and_then(|f| mu_cubicle::check(&f));
         assert_eq!(again.as_ref().ok(), Some(&system), "seed {seed}\n{printed}\n{text}");
-        let Some((fails, states)) = searched(&model) else { continue };
+        let Some((fails, states)) = search_model(&model) else { continue };
         let Some((is_unsafe, found)) = instance(&system, size) else { continue };
         counts[1] += 1;
         assert!(!fails || is_unsafe, "seed {seed}: the system has no failure\n{file}\n{text}");
@@ -140,7 +140,7 @@ fn a_size_has_one_use() {
             read(SourceId::FIRST, &text, &settings).expect("a model")
         };
         let (two, three) = (model(2), model(3));
-        let node = sized("N", (SourceId::FIRST, &text), (&two, &three));
+        let node = scalarset_of_size("N", (SourceId::FIRST, &text), (&two, &three));
         assert_eq!(node.is_ok(), is_size, "{more}");
     }
 }
@@ -209,8 +209,8 @@ fn a_condition_that_is_left_out_has_no_effect() {
 
 /// Expects that a model fails, and its system, if it has one.
 fn expect_no_proof(text: &str) {
-    let model = typed(text);
-    let (fails, _) = searched(&model).expect("a small model");
+    let model = read_model(text);
+    let (fails, _) = search_model(&model).expect("a small model");
     assert!(fails, "{text}");
     let (node, size) = scalarsets(&model)[0];
     let Ok(file) = parametric(&model, node) else { return };

@@ -33,7 +33,7 @@ struct Answer {
     asymmetric: bool,
 }
 
-fn searched(text: &str, symmetry: bool, deadlocks: Deadlocks) -> Result<Option<Answer>, String> {
+fn search_text(text: &str, symmetry: bool, deadlocks: Deadlocks) -> Result<Option<Answer>, String> {
     let mut sources = SourceMap::new();
     let source = sources.add("model", text);
     let typed = read(source, text, &Settings::default()).map_err(|e| e.render(&sources))?;
@@ -74,7 +74,7 @@ fn by_groups_of(text: &str) -> Option<(u64, u64)> {
 /// Compares the routes on a model. Returns the verdict, `None` if it is too large.
 fn compare(seed: u64, text: &str) -> Option<&'static str> {
     let fail = |what: String| -> ! { panic!("seed {seed}: {what}\n{text}") };
-    let search = |symmetry| match searched(text, symmetry, Deadlocks::Off) {
+    let search = |symmetry| match search_text(text, symmetry, Deadlocks::Off) {
         Ok(answer) => answer,
         Err(error) => fail(error),
     };
@@ -115,7 +115,8 @@ fn asymmetric(seeds: std::ops::Range<u64>) -> usize {
         let text = generator::ordered_model(&mut Random::new(seed)).text;
         for deadlocks in [Deadlocks::Stuttering, Deadlocks::Stuck] {
             let search = |symmetry| {
-                searched(&text, symmetry, deadlocks).unwrap_or_else(|e| panic!("seed {seed}: {e}"))
+                search_text(&text, symmetry, deadlocks)
+                    .unwrap_or_else(|e| panic!("seed {seed}: {e}"))
             };
             let (Some(whole), Some(reduced)) = (search(false), search(true)) else { continue };
             let fails = |a: &Answer| !["ok", "cover"].contains(&a.verdict);
@@ -158,7 +159,8 @@ fn liveness_of_elements_agrees() {
     for seed in seeds {
         let text = generator::live_model(&mut Random::new(seed)).text;
         let search = |symmetry| {
-            searched(&text, symmetry, Deadlocks::Off).unwrap_or_else(|e| panic!("seed {seed}: {e}"))
+            search_text(&text, symmetry, Deadlocks::Off)
+                .unwrap_or_else(|e| panic!("seed {seed}: {e}"))
         };
         let (Some(whole), Some(reduced)) = (search(false), search(true)) else { continue };
         assert_eq!(whole.verdict, reduced.verdict, "seed {seed}\n{text}");
@@ -225,8 +227,8 @@ fn write_random_models() {
         seed += 1;
         let model = generator::model(&mut Random::new(seed));
         let deadlocks = if seed.is_multiple_of(2) { Deadlocks::Stuttering } else { Deadlocks::Off };
-        let Ok(Some(answer)) = searched(&model.text, false, deadlocks) else { continue };
-        let Ok(Some(reduced)) = searched(&model.text, true, deadlocks) else { continue };
+        let Ok(Some(answer)) = search_text(&model.text, false, deadlocks) else { continue };
+        let Ok(Some(reduced)) = search_text(&model.text, true, deadlocks) else { continue };
         let path = std::path::Path::new(&folder).join(format!("m{seed}.m"));
         std::fs::write(path, &model.text).expect("it is written");
         let word = if seed.is_multiple_of(2) { "stuttering" } else { "off" };

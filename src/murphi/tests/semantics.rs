@@ -48,7 +48,7 @@ fn fault(text: &str) -> (Fault, usize) {
     }
 }
 
-/// A model with two variables and one rule.
+/// Returns a model with two variables and one rule.
 fn rule(body: &str) -> String {
     format!("var x: 0..5; y: 0..5; b: boolean; startstate x := 1; end; rule begin {body} end;")
 }

@@ -7,14 +7,14 @@ use mu_murphi::path::path;
 use mu_murphi::search::{Broken, Deadlocks, Explored, SearchOptions, explore};
 use mu_murphi::{Settings, compile, read};
 
-fn searched(text: &str, symmetry: bool, deadlocks: Deadlocks) -> Explored {
-    let (found, has_path) = explored(text, symmetry, deadlocks);
+fn search_text(text: &str, symmetry: bool, deadlocks: Deadlocks) -> Explored {
+    let (found, has_path) = explore_text(text, symmetry, deadlocks);
     assert_eq!(found.failure.is_some(), has_path, "{text}");
     found
 }
 
 /// Explores a model. True if the failure has a path.
-fn explored(text: &str, symmetry: bool, deadlocks: Deadlocks) -> (Explored, bool) {
+fn explore_text(text: &str, symmetry: bool, deadlocks: Deadlocks) -> (Explored, bool) {
     let mut sources = SourceMap::new();
     let source = sources.add("model.m", text);
     let model = read(source, text, &Settings::default())
@@ -68,7 +68,7 @@ fn loops_with_commuting_iterations_are_recognised() {
         "for n2 := 0 to 2 do x := n2; end;",
     ] {
         let text = model(body);
-        let found = searched(&text, true, Deadlocks::Off);
+        let found = search_text(&text, true, Deadlocks::Off);
         assert_eq!(found.suspects, [], "{body}");
         assert_eq!(found.asymmetries, [], "{body}");
         assert_eq!(found.symmetries, 6, "{body}");
@@ -97,7 +97,7 @@ fn constructs_that_depend_on_an_order_are_found() {
         ),
     ] {
         let text = model(body);
-        let reduced = searched(&text, true, Deadlocks::Stuttering);
+        let reduced = search_text(&text, true, Deadlocks::Stuttering);
         let [asymmetry] = &reduced.asymmetries[..] else {
             panic!("{body}: {:?}", reduced.asymmetries)
         };
@@ -106,7 +106,7 @@ fn constructs_that_depend_on_an_order_are_found() {
         let first = asymmetry.places[0];
         let at = &text[first.start as usize..first.end as usize];
         assert!(at.starts_with("for") || at.starts_with("exists"), "{at}");
-        let whole = searched(&text, false, Deadlocks::Stuttering);
+        let whole = search_text(&text, false, Deadlocks::Stuttering);
         assert_eq!((reduced.states, reduced.rules), (whole.states, whole.rules), "{body}");
         assert_eq!(reduced.failure.is_some(), whole.failure.is_some(), "{body}");
     }
@@ -122,7 +122,7 @@ fn suspects_without_a_difference_keep_the_symmetry() {
           for j: t do holder[j] := false; end; holder[i] := true;
           for j: t do if holder[j] then o := j; end; end; end; end;
         invariant holder[o];";
-    let found = searched(text, true, Deadlocks::Off);
+    let found = search_text(text, true, Deadlocks::Off);
     assert_eq!((found.states, found.symmetries, found.suspects.len()), (1, 6, 1));
     assert_eq!(found.asymmetries, []);
 }
@@ -142,7 +142,7 @@ fn quantifiers_that_visit_all_elements_are_recognised() {
         ("(forall i: t do (isundefined(a[i]) ? 1 : a[i]) > 0 end) | x = 0", 1),
         ("(forall i: t do (isundefined(a[i]) ? 1 : a[i]) > 0 end) -> x = 0", 1),
     ] {
-        let found = searched(&format!("{start} invariant {condition};"), true, Deadlocks::Off);
+        let found = search_text(&format!("{start} invariant {condition};"), true, Deadlocks::Off);
         assert_eq!(found.failure, None, "{condition}");
         assert_eq!(found.suspects.len(), suspects, "{condition}");
     }
@@ -158,7 +158,7 @@ fn other_scalarsets_keep_their_symmetry() {
         ruleset i: s do rule begin a[i] := !a[i]; end; end;
         ruleset i: t do rule begin b[i] := !b[i]; end; end;
         rule begin for i: t do if b[i] then last := i; end; end; end;";
-    let found = searched(text, true, Deadlocks::Off);
+    let found = search_text(text, true, Deadlocks::Off);
     assert_eq!((found.states, found.symmetries), (4 * 8, 6));
     assert_eq!(found.asymmetries.len(), 1);
     assert_eq!(found.asymmetries[0].types, ["t"]);
@@ -171,7 +171,7 @@ fn too_many_orders_are_not_tried() {
         ruleset s: t do startstate for i: t do a[i] := false; end; o := s; end; end;
         ruleset i: t do rule begin a[i] := true; end; end;
         rule begin for i: t do if a[i] then o := i; end; end; end;";
-    let found = searched(text, true, Deadlocks::Off);
+    let found = search_text(text, true, Deadlocks::Off);
     assert_eq!(found.symmetries, 1);
     assert!(
         found.asymmetries[0].reason.contains("more than 720 orders"),
@@ -185,7 +185,7 @@ fn too_many_orders_are_not_tried() {
 fn a_deadlock_is_not_hidden() {
     let text = include_str!("models/order.m");
     for symmetry in [false, true] {
-        let found = searched(text, symmetry, Deadlocks::Stuttering);
+        let found = search_text(text, symmetry, Deadlocks::Stuttering);
         let broken = found.failure.map(|f| f.broken);
         assert_eq!(broken, Some(Broken::Deadlock), "symmetry {symmetry}");
     }
@@ -208,8 +208,8 @@ fn quantifiers_of_properties_are_evaluated_for_all_elements() {
         )
     };
     let fine = text("undefine v[i];");
-    let found = searched(&fine, true, Deadlocks::Off);
-    let all = searched(&fine, false, Deadlocks::Off);
+    let found = search_text(&fine, true, Deadlocks::Off);
+    let all = search_text(&fine, false, Deadlocks::Off);
     assert!(found.failure.is_none() && all.failure.is_none());
     assert!(found.asymmetries.is_empty() && !found.suspects.is_empty());
     assert_eq!((found.states, all.states), (10, 27));
@@ -219,8 +219,8 @@ fn quantifiers_of_properties_are_evaluated_for_all_elements() {
         ruleset i: t do rule n[i] = 0 ==> begin n[i] := 1; v[i] := 1; end;
         rule n[i] = 1 & !isundefined(v[i]) ==> begin undefine v[i]; end; end;
         invariant exists i: t do n[i] = 0 | v[i] = 1 end | true;";
-    let found = searched(text, true, Deadlocks::Off);
-    let all = searched(text, false, Deadlocks::Off);
+    let found = search_text(text, true, Deadlocks::Off);
+    let all = search_text(text, false, Deadlocks::Off);
     assert_eq!(found.failure.is_some(), all.failure.is_some());
     assert!(matches!(all.failure.expect("a failure").broken, Broken::Fault(..)));
     assert_eq!(found.asymmetries.len(), 1);
@@ -262,7 +262,7 @@ fn liveness_follows_one_element() {
             2,
         ),
     ] {
-        let [reduced, whole] = [true, false].map(|s| searched(&text, s, Deadlocks::Off));
+        let [reduced, whole] = [true, false].map(|s| search_text(&text, s, Deadlocks::Off));
         let is_liveness = |f: &Explored| {
             matches!(f.failure.as_ref().map(|f| &f.broken), Some(Broken::Liveness(_)))
         };
@@ -291,7 +291,7 @@ fn liveness_follows_values_of_unions_and_elements_of_multisets() {
          choose i: m do rule m[i].n < 2 ==> m[i].n := m[i].n + 1; end;
            liveness m[i].n = 1; end;",
     ] {
-        let [reduced, whole] = [true, false].map(|s| searched(text, s, Deadlocks::Off));
+        let [reduced, whole] = [true, false].map(|s| search_text(text, s, Deadlocks::Off));
         assert_eq!((reduced.symmetries, reduced.states), (1, whole.states));
         assert_eq!(reduced.failure, whole.failure, "{text}");
         assert!(matches!(whole.failure.expect("a failure").broken, Broken::Liveness(_)));
@@ -301,7 +301,7 @@ fn liveness_follows_values_of_unions_and_elements_of_multisets() {
 /// Expects that a search with symmetry fails as one without, and has the same states if none fails.
 /// A failure without a path makes the caller search again without symmetry.
 fn expect_no_loss(text: &str) {
-    let [reduced, whole] = [true, false].map(|is| explored(text, is, Deadlocks::Off).0);
+    let [reduced, whole] = [true, false].map(|is| explore_text(text, is, Deadlocks::Off).0);
     assert_eq!(reduced.failure.is_some(), whole.failure.is_some(), "{text}");
     if whole.failure.is_none() {
         assert_eq!(reduced.states, whole.states, "{text}");
@@ -349,6 +349,6 @@ fn hidden_rules_fulfil_no_claims() {
         ruleset s: t do rule 1 true ==> begin x[s] := 1 - x[s]; end; end;
         rule 2 true ==> begin for s: t do k := (k + 1) % 3; end; cover k = 2; end;";
     for symmetry in [true, false] {
-        assert_eq!(searched(text, symmetry, Deadlocks::Off).uncovered_claims, [0]);
+        assert_eq!(search_text(text, symmetry, Deadlocks::Off).uncovered_claims, [0]);
     }
 }

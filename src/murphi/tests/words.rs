@@ -16,7 +16,7 @@ const FUNCTIONS: &str = "Pos2Nat Pos2Int Pos2Real Nat2Pos Nat2Int Nat2Real Int2P
     Int2Real Real2Pos Real2Nat Real2Int max min abs succ pred sqrt exp floor ceil round head tail rhead \
     rtail Set2Bag Bag2Set count pick";
 
-fn loaded(text: &str) -> Result<ProtocolModel, String> {
+fn load_model(text: &str) -> Result<ProtocolModel, String> {
     let mut sources = SourceMap::new();
     let source = sources.add("model.m", text);
     let typed = read(source, text, &Settings::default()).map_err(|e| e.render(&sources))?;
@@ -24,7 +24,7 @@ fn loaded(text: &str) -> Result<ProtocolModel, String> {
 }
 
 /// Returns all names that declarations define.
-fn declared(text: &str) -> Vec<String> {
+fn declared_names(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     for line in text.lines() {
         let line = line.trim_end_matches(';');
@@ -65,8 +65,8 @@ fn words_become_other_names() {
                 name("invariant", "claim"),
             );
             // Words of this language are no names.
-            let Ok(model) = loaded(&text) else { continue };
-            let names = declared(&model.declarations());
+            let Ok(model) = load_model(&text) else { continue };
+            let names = declared_names(&model.declarations());
             let at = |name: &str| names.iter().any(|n| n == name);
             assert!(!names.iter().any(|n| words.contains(&n.as_str())), "{role} {word}: {names:?}");
             let is_word = words.contains(word);
@@ -79,7 +79,7 @@ fn words_become_other_names() {
                 _ => "E".to_string(),
             };
             assert!(at(&expected), "{role} {word}: {expected} is not in {names:?}");
-            let renamed = model.renamed();
+            let renamed = model.renamed_words();
             let shows = matches!(role, "member") || is_word && matches!(role, "type" | "range");
             assert_eq!(renamed.len(), usize::from(shows), "{role} {word}: {renamed:?}");
             // States are shown with the names of the model.
@@ -98,7 +98,7 @@ fn words_become_other_names() {
 /// Booleans are words of formulas, and thus no constants of the sort of a union.
 #[test]
 fn booleans_in_unions_have_names() {
-    let model = loaded(
+    let model = load_model(
         "type E: enum {A, true_2}; U: union {boolean, E}; var u: U; b: boolean;
          startstate u := true; b := true; end;
          ruleset v: U do rule \"set\" true ==> u := v; end; end;
@@ -126,8 +126,8 @@ fn equal_names_stay_apart() {
         startstate begin x := 0; e := b; f := c; end;
         ruleset n: N; g: E; h: enum {p, q} do rule \"b\" true ==> begin e := g; end; end;
         invariant \"b\" x < 2; invariant \"N_1\" x < 2;";
-    let model = loaded(text).expect("a model");
-    let mut names = declared(&model.declarations());
+    let model = load_model(text).expect("a model");
+    let mut names = declared_names(&model.declarations());
     names.retain(|n| !["b", "error", "violation"].contains(&n.as_str()));
     let count = names.len();
     names.sort();

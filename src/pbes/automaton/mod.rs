@@ -199,7 +199,7 @@ impl Automaton {
     /// Applies the limits of a run: an evaluation beyond a limit ends with an error of stage
     /// `Limit`.
     #[must_use]
-    pub fn limited(mut self, budget: &Budget) -> Self {
+    pub fn with_budget(mut self, budget: &Budget) -> Self {
         self.engine = self.engine.with_budget(budget);
         self
     }
@@ -333,7 +333,7 @@ impl Automaton {
 
     /// Returns the obligations that `q` implies at the same system state, independently of its
     /// labels.
-    pub fn here(&mut self, q: FormulaState) -> Result<ObligationSet, Diagnostic> {
+    pub fn obligations_here(&mut self, q: FormulaState) -> Result<ObligationSet, Diagnostic> {
         if let Some(Some(answer)) = self.here.get(q.index()) {
             return Ok(*answer);
         }
@@ -346,7 +346,7 @@ impl Automaton {
     }
 
     /// Returns the obligations that `q` implies at a system state with this outgoing label.
-    pub fn here_if(
+    pub fn obligations_here_if(
         &mut self,
         q: FormulaState,
         label: LabelId,
@@ -655,7 +655,7 @@ impl Automaton {
             }
         };
         Ok(CompiledCondition::Solve(
-            self.engine.problem(&rule.unknowns, expr, &layout)?.bound_by("a quantifier"),
+            self.engine.problem(&rule.unknowns, expr, &layout)?.with_binder("a quantifier"),
         ))
     }
 }

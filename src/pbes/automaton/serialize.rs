@@ -95,7 +95,7 @@ impl Automaton {
     ///
     /// # Errors
     /// No state of this formula has it.
-    pub fn named(&mut self, mut name: &[u8]) -> Result<FormulaState, Diagnostic> {
+    pub fn find_state(&mut self, mut name: &[u8]) -> Result<FormulaState, Diagnostic> {
         let other = || {
             Diagnostic::new(
                 Stage::File,

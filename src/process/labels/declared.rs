@@ -5,7 +5,7 @@
 //! over that data, without times. Cost: each argument is parsed, type checked and evaluated once.
 //! Invariant: a label that matches no declaration is an error, never a guess.
 
-use super::{ActionDecl, ActionLabels, MultiAction, untimed};
+use super::{ActionDecl, ActionLabels, MultiAction, untimed_actions};
 use mu_base::ids::{ActId, LabelId, OpId, SortId};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_data::engine::{Engine, Program};
@@ -34,7 +34,7 @@ impl DeclaredLabels {
         data: DataSpec,
         actions: Vec<ActionDecl>,
     ) -> Result<Self, Diagnostic> {
-        Self::typed(texts, data, actions, false)
+        Self::from_texts(texts, data, actions, false)
     }
 
     /// Types the texts as [`DeclaredLabels::new`]. If several actions match, it is the one with the
@@ -44,10 +44,10 @@ impl DeclaredLabels {
         data: DataSpec,
         actions: Vec<ActionDecl>,
     ) -> Result<Self, Diagnostic> {
-        Self::typed(texts, data, actions, true)
+        Self::from_texts(texts, data, actions, true)
     }
 
-    fn typed(
+    fn from_texts(
         texts: &[String],
         mut data: DataSpec,
         actions: Vec<ActionDecl>,
@@ -55,7 +55,7 @@ impl DeclaredLabels {
     ) -> Result<Self, Diagnostic> {
         let mut typed: Vec<MultiAction> = vec![MultiAction::new()];
         for text in texts.iter().skip(1) {
-            let acts = untimed(text).ok_or_else(|| {
+            let acts = untimed_actions(text).ok_or_else(|| {
                 Diagnostic::new(Stage::Type, format!("the label `{text}` is not a multi-action"))
             })?;
             let mut multi = MultiAction::new();
@@ -67,7 +67,7 @@ impl DeclaredLabels {
             }
             typed.push(multi);
         }
-        let labels = evaluated(typed, &mut data, &actions)?;
+        let labels = evaluate_labels(typed, &mut data, &actions)?;
         Ok(Self { data, actions, labels, images: None })
     }
 
@@ -119,7 +119,7 @@ impl DeclaredLabels {
 ///
 /// # Errors
 /// An argument does not evaluate.
-pub(super) fn evaluated(
+pub(super) fn evaluate_labels(
     typed: Vec<MultiAction>,
     data: &mut DataSpec,
     actions: &[ActionDecl],
@@ -140,13 +140,13 @@ pub(super) fn evaluated(
                 .collect();
             values.push((action, args?));
         }
-        labels.push(Arc::new(ordered(&data.signature, values)));
+        labels.push(Arc::new(sort_actions(&data.signature, values)));
     }
     Ok(labels)
 }
 
 /// Returns actions with values in the order of a [`MultiAction`].
-pub(super) fn ordered(signature: &Signature, mut values: MultiAction) -> MultiAction {
+pub(super) fn sort_actions(signature: &Signature, mut values: MultiAction) -> MultiAction {
     let order =
         |args: &[Expr]| args.iter().map(|a| print::expression(signature, a)).collect::<Vec<_>>();
     values.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1).cmp(&order(&b.1))));

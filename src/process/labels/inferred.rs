@@ -10,8 +10,8 @@
 //! The time of a label is left out. Invariant: an argument has the sort of the same expression in a
 //! formula. Cost: linear in the label table, times the overloads of an action.
 
-use super::declared::{evaluated, ordered};
-use super::{ActionDecl, ActionLabels, MultiAction, untimed};
+use super::declared::{evaluate_labels, sort_actions};
+use super::{ActionDecl, ActionLabels, MultiAction, untimed_actions};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::{ActId, LabelId, OpId, SortId};
@@ -147,8 +147,8 @@ impl Argument {
 type Action = (String, Vec<Argument>);
 
 /// Parses the text of a label.
-fn parsed(text: &str) -> Vec<Action> {
-    let Some(actions) = untimed(text) else { return vec![(text.to_string(), Vec::new())] };
+fn parse_label(text: &str) -> Vec<Action> {
+    let Some(actions) = untimed_actions(text) else { return vec![(text.to_string(), Vec::new())] };
     let argument = |data: Data| {
         let (start, end) = (data.span.start as usize, data.span.end as usize);
         let text = text.get(start..end).unwrap_or_default().to_string();
@@ -214,7 +214,7 @@ impl InferredLabels {
         let values = data.signature.sorts.declare("Value", true);
         let mut overloads = Overloads::default();
         let mut labels: Vec<Vec<Action>> = vec![Vec::new()];
-        labels.extend(texts.iter().skip(1).map(|text| parsed(text)));
+        labels.extend(texts.iter().skip(1).map(|text| parse_label(text)));
         labels.iter().flatten().for_each(|action| overloads.add(action));
         let actions = overloads.declarations(&mut data, values);
         let mut constants: AHashMap<String, OpId> = AHashMap::new();
@@ -248,9 +248,9 @@ impl InferredLabels {
         data.signature.builtin(Builtin::True, basic::BOOL);
         data.signature.builtin(Builtin::False, basic::BOOL);
         let labels = if evaluates {
-            evaluated(typed, &mut data, &actions)?
+            evaluate_labels(typed, &mut data, &actions)?
         } else {
-            typed.into_iter().map(|label| Arc::new(ordered(&data.signature, label))).collect()
+            typed.into_iter().map(|label| Arc::new(sort_actions(&data.signature, label))).collect()
         };
         Ok(Self { data, actions, labels })
     }

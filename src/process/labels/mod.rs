@@ -25,7 +25,7 @@ pub const TIME_STAMP: &str = "@";
 pub const TERMINATE: &str = "Terminate";
 
 /// Parses the actions of a label, without its time. `None` if the text is not a multi-action.
-fn untimed(text: &str) -> Option<Vec<(Ident, Vec<Data>)>> {
+fn untimed_actions(text: &str) -> Option<Vec<(Ident, Vec<Data>)>> {
     match label_time::split(text) {
         ("tau", Some(_)) => Some(Vec::new()),
         (actions, _) => mu_syntax::parse_multi_action(SourceId::default(), actions).ok(),

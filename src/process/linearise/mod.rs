@@ -192,7 +192,7 @@ pub fn linearise(
     let ends = termination::terminating(&bodies);
     bodies.iter_mut().flatten().for_each(|body| *body = termination::trim(body, &ends));
     let (open, back) =
-        OpenConstants::named(&mut data.signature, &data.equations, &options.open_constants);
+        OpenConstants::with_names(&mut data.signature, &data.equations, &options.open_constants);
     let mut names = ActionNames::new(&spec.actions);
     let mut layout = NetworkBuilder {
         spec,

@@ -125,7 +125,7 @@ struct Allowed {
 }
 
 impl Allowed {
-    fn all() -> Self {
+    fn everything() -> Self {
         Self::unless(AHashSet::new(), AHashSet::new())
     }
     /// Returns the set of everything except some names.
@@ -204,7 +204,7 @@ pub(super) struct Composer<'a> {
 impl Composer<'_> {
     /// Computes all combined summands of a network.
     pub(super) fn compose(&mut self, network: &Network) -> Result<Vec<Combined>, Diagnostic> {
-        self.visit(network, &Allowed::all(), false)
+        self.visit(network, &Allowed::everything(), false)
     }
 
     /// True if two expressions have different values for all values of their variables.

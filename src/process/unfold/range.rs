@@ -46,7 +46,7 @@ impl Unfolding<'_> {
         let sort = signature.var(self.process.params[param].var).sort;
         match signature.sorts.kind(sort) {
             SortKind::Pos | SortKind::Nat | SortKind::Int => true,
-            SortKind::Named(_) => signature.sorts.named_of(sort).is_some_and(|n| {
+            SortKind::Named(_) => signature.sorts.declared_sort(sort).is_some_and(|n| {
                 n.constructors.len() > 1
                     && n.constructors
                         .iter()

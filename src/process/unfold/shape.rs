@@ -116,7 +116,7 @@ fn is_plain(signature: &Signature, special: &AHashSet<SortId>, sort: SortId) -> 
             _ => {
                 let constructors = signature
                     .sorts
-                    .named_of(sort)
+                    .declared_sort(sort)
                     .map(|n| n.constructors.clone())
                     .unwrap_or_default();
                 todo.extend(constructors.iter().flat_map(|op| {
@@ -169,10 +169,11 @@ impl ShapeBuilder<'_> {
         {
             return self.function(name, (sort, range), init);
         }
-        let constructor = match self.signature.sorts.named_of(sort).map(|n| &n.constructors[..]) {
-            Some([op]) => Some(*op),
-            _ => None,
-        };
+        let constructor =
+            match self.signature.sorts.declared_sort(sort).map(|n| &n.constructors[..]) {
+                Some([op]) => Some(*op),
+                _ => None,
+            };
         let parts = constructor
             .map(|op| self.signature.domain_range(self.signature.op(op).sort).0.to_vec())
             .unwrap_or_default();

@@ -374,18 +374,18 @@ impl<'p> PartialExecution<'p> {
         bits(self.cells[cell].writes)
     }
     /// Returns the events after an event in one of the relations.
-    fn after(&self, a: usize) -> u64 {
-        self.uniproc.after(a) | self.ghb.after(a)
+    fn successors(&self, a: usize) -> u64 {
+        self.uniproc.successors(a) | self.ghb.successors(a)
     }
-    fn before(&self, a: usize, b: usize) -> bool {
+    fn precedes(&self, a: usize, b: usize) -> bool {
         self.uniproc.has(a, b) || self.ghb.has(a, b)
     }
     /// Orders the events of a set after `a` in both relations.
     fn after_both(&mut self, a: usize, set: u64, changed: &mut bool) -> bool {
-        let missing = set & !(self.uniproc.after(a) & self.ghb.after(a));
-        bits(missing).all(|b| self.both(a, b, changed))
+        let missing = set & !(self.uniproc.successors(a) & self.ghb.successors(a));
+        bits(missing).all(|b| self.add_both(a, b, changed))
     }
-    fn both(&mut self, a: usize, b: usize, changed: &mut bool) -> bool {
+    fn add_both(&mut self, a: usize, b: usize, changed: &mut bool) -> bool {
         *changed |= !(self.uniproc.has(a, b) && self.ghb.has(a, b));
         self.uniproc.add(a, b) && self.ghb.add(a, b)
     }
@@ -413,7 +413,7 @@ impl<'p> PartialExecution<'p> {
             return true;
         }
         for w in bits(writes) {
-            let later = self.after(w) & !(1 << w);
+            let later = self.successors(w) & !(1 << w);
             // If a load after this store reads from another store, this store is before the other
             // one.
             let others = bits(later & reads)
@@ -425,7 +425,7 @@ impl<'p> PartialExecution<'p> {
         }
         for r in bits(reads) {
             // The load is before the stores after the one that it reads from.
-            let newer = self.events[r].source.map_or(u64::MAX, |s| self.after(s));
+            let newer = self.events[r].source.map_or(u64::MAX, |s| self.successors(s));
             if !self.after_both(r, newer & writes & !(1 << r), changed) {
                 return false;
             }
@@ -445,11 +445,11 @@ impl<'p> PartialExecution<'p> {
     /// Returns the stores to a cell that may be last.
     pub fn last_candidates(&self, cell: usize) -> Vec<usize> {
         let writes = self.cells[cell].writes;
-        bits(writes).filter(|&a| self.after(a) & writes == 0).collect()
+        bits(writes).filter(|&a| self.successors(a) & writes == 0).collect()
     }
     /// Orders a store after all others to its cell. Returns false if that creates a cycle.
     pub fn make_last(&mut self, cell: usize, last: usize) -> bool {
-        self.writers(cell).filter(|&w| w != last).all(|w| self.both(w, last, &mut false))
+        self.writers(cell).filter(|&w| w != last).all(|w| self.add_both(w, last, &mut false))
             && self.saturate(cell)
     }
     /// Returns the final value of a cell, given that its last store is determined.
@@ -466,14 +466,14 @@ impl<'p> PartialExecution<'p> {
             let writers: Vec<usize> = self.writers(cell).collect();
             for (i, &a) in writers.iter().enumerate() {
                 for &b in &writers[..i] {
-                    if self.before(a, b) || self.before(b, a) {
+                    if self.precedes(a, b) || self.precedes(b, a) {
                         continue;
                     }
                     // The recursion depth is the number of unordered pairs of stores, which is
                     // small.
                     return [(b, a), (a, b)].into_iter().find_map(|(x, y)| {
                         let mut next = self.clone();
-                        (next.both(x, y, &mut false) && next.saturate(cell))
+                        (next.add_both(x, y, &mut false) && next.saturate(cell))
                             .then(|| next.execution())
                             .flatten()
                     });
@@ -482,7 +482,7 @@ impl<'p> PartialExecution<'p> {
         }
         let sorted = |cell: usize| {
             let mut writers: Vec<usize> = self.writers(cell).collect();
-            let rank = |w: usize| self.writers(cell).filter(|&o| self.before(o, w)).count();
+            let rank = |w: usize| self.writers(cell).filter(|&o| self.precedes(o, w)).count();
             writers.sort_by_key(|&w| rank(w));
             writers
         };

@@ -23,7 +23,7 @@ impl EventRelation {
         self.after.push(0);
     }
     /// Returns the successors of `a` as bits.
-    pub fn after(&self, a: usize) -> u64 {
+    pub fn successors(&self, a: usize) -> u64 {
         self.after[a]
     }
     /// True if `b` is after `a`.

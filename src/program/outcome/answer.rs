@@ -86,7 +86,9 @@ impl Answer {
         let negative = lines.len() as u64 - positive;
         // Missing outcomes cannot change a settled verdict.
         let verdict = match question.quantifier.holds(positive, negative) {
-            _ if !complete && !question.quantifier.settled(positive, negative) => Verdict::Unknown,
+            _ if !complete && !question.quantifier.is_settled(positive, negative) => {
+                Verdict::Unknown
+            }
             true => Verdict::Ok,
             false => Verdict::No,
         };

@@ -48,7 +48,7 @@ impl OutcomeQuantifier {
         }
     }
     /// True if further outcomes cannot change the answer.
-    pub fn settled(self, positive: u64, negative: u64) -> bool {
+    pub fn is_settled(self, positive: u64, negative: u64) -> bool {
         match self {
             OutcomeQuantifier::Exists | OutcomeQuantifier::NotExists => positive > 0,
             OutcomeQuantifier::Forall => negative > 0,
@@ -69,7 +69,7 @@ pub trait Observed: Clone {
     /// Returns the number that a value represents.
     fn number(&self, value: u64) -> i128;
     /// True if a value of this observation equals one of another.
-    fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
+    fn values_agree(&self, value: u64, other: &Self, of_other: u64) -> bool {
         self.number(value) == other.number(of_other)
     }
     /// Returns the name.
@@ -104,7 +104,10 @@ pub trait NameResolver {
     }
     /// Parses a location of a list, which need not be accessed by the test. An array is all its
     /// elements.
-    fn listed(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Vec<Self::Observed>, Diagnostic> {
+    fn listed_locations(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+    ) -> Result<Vec<Self::Observed>, Diagnostic> {
         Ok(vec![self.location(cursor)?])
     }
     /// Parses a value: a number, or a name that denotes an address.
@@ -150,7 +153,7 @@ impl Prop {
             Prop::True => true,
             Prop::False => false,
             Prop::Is(i, value) => observed[*i].equals(outcome[*i], *value),
-            Prop::Same(i, j) => observed[*i].same(outcome[*i], &observed[*j], outcome[*j]),
+            Prop::Same(i, j) => observed[*i].values_agree(outcome[*i], &observed[*j], outcome[*j]),
             Prop::Not(p) => !of(p),
             Prop::And(list) => list.iter().all(of),
             Prop::Or(list) => list.iter().any(of),
@@ -296,7 +299,7 @@ impl<O: Observed> Question<O> {
     }
     /// True if an outcome decides the test: it passes the filter and satisfies the proposition or,
     /// for `forall`, violates it.
-    pub fn decided_by(&self, outcome: &[u64]) -> bool {
+    pub fn is_decided_by(&self, outcome: &[u64]) -> bool {
         self.counts(outcome)
             && self.holds(outcome) == (self.quantifier != OutcomeQuantifier::Forall)
     }
@@ -308,7 +311,7 @@ impl<O: Observed> Question<O> {
 }
 
 /// True if `~exists` or `not exists` comes next.
-pub(crate) fn negated(cursor: &Cursor<'_, '_>) -> bool {
+pub(crate) fn is_negated(cursor: &Cursor<'_, '_>) -> bool {
     (cursor.is("~") || cursor.is_word("not")) && cursor.ahead(1).text.eq_ignore_ascii_case("exists")
 }
 
@@ -329,7 +332,7 @@ fn with_stack(read: impl FnOnce() -> Result<Prop, Diagnostic>) -> Result<Prop, D
 }
 
 /// Joins propositions; a single one stays unchanged.
-fn joined(mut list: Vec<Prop>, by: fn(Vec<Prop>) -> Prop) -> Prop {
+fn join(mut list: Vec<Prop>, by: fn(Vec<Prop>) -> Prop) -> Prop {
     if list.len() == 1 { list.remove(0) } else { by(list) }
 }
 
@@ -359,7 +362,7 @@ impl<N: NameResolver> QuestionReader<'_, N> {
         if cursor.eat_word("locations") {
             cursor.expect("[")?;
             while !cursor.eat("]") {
-                for found in self.names.listed(cursor)? {
+                for found in self.names.listed_locations(cursor)? {
                     self.number(found);
                 }
                 // Types are for other tools.
@@ -380,7 +383,7 @@ impl<N: NameResolver> QuestionReader<'_, N> {
             OutcomeQuantifier::Exists
         } else if cursor.eat_word("forall") {
             OutcomeQuantifier::Forall
-        } else if negated(cursor) {
+        } else if is_negated(cursor) {
             cursor.take();
             cursor.take();
             OutcomeQuantifier::NotExists
@@ -433,14 +436,14 @@ impl<N: NameResolver> QuestionReader<'_, N> {
         while cursor.eat("\\/") || cursor.eat("||") {
             list.push(self.conjunction(cursor, depth)?);
         }
-        Ok(joined(list, Prop::Or))
+        Ok(join(list, Prop::Or))
     }
     fn conjunction(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<Prop, Diagnostic> {
         let mut list = vec![self.implication(cursor, depth)?];
         while cursor.eat("/\\") || cursor.eat("&&") {
             list.push(self.implication(cursor, depth)?);
         }
-        Ok(joined(list, Prop::And))
+        Ok(join(list, Prop::And))
     }
     fn implication(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<Prop, Diagnostic> {
         let left = self.atom(cursor, depth)?;

@@ -4,7 +4,7 @@
 //! The heads of the columns are `P0 | P1 | … ;`. The caller parses the cells. The table ends where
 //! a question starts.
 
-use super::question::negated;
+use super::question::is_negated;
 use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Stage};
 
@@ -72,5 +72,5 @@ pub fn rows<'a, E: From<Diagnostic>>(
 /// True if a question starts here. A variable may be called `exists`, but a label may not.
 fn ends(cursor: &Cursor<'_, '_>) -> bool {
     let word = || QUESTION.iter().any(|w| cursor.is_word(w)) && cursor.ahead(1).text != ":";
-    cursor.at_end() || cursor.is("~") || cursor.is("(") || negated(cursor) || word()
+    cursor.at_end() || cursor.is("~") || cursor.is("(") || is_negated(cursor) || word()
 }

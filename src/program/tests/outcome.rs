@@ -122,7 +122,7 @@ fn registers_come_first_and_outcomes_decide() {
         (of(&found[1..], true).verdict, of(&found[..1], false).verdict),
         (Verdict::No, Verdict::Ok)
     );
-    assert!(question.decided_by(&found[0]) && !question.decided_by(&found[2]));
+    assert!(question.is_decided_by(&found[0]) && !question.is_decided_by(&found[2]));
     assert_eq!(question.outcome_text(&found[3], &Plain), "0:r=1; 1:r=1; [x]=v100;");
     let expected = "Test t Allowed\nStates 2\n0:r=0; 1:r=0; [x]=1;\n0:r=0; 1:r=1; [x]=1;\nOk\nWitnesses\nPositive: 1 Negative: 1\n\
                     Condition exists ([x]=1 /\\ 1:r=0 /\\ 0:r=0)\nObservation t Sometimes 1 1\n";

@@ -270,7 +270,7 @@ impl Assembler {
 
     /// Returns the value of a register after two writes, of which the second may affect only a
     /// part.
-    fn written_after(first: Expr, second: Expr) -> Expr {
+    fn merge_writes(first: Expr, second: Expr) -> Expr {
         match second {
             Expr::Merge(_, new, shift, width) => Expr::Merge(Box::new(first), new, shift, width),
             whole => whole,
@@ -509,7 +509,7 @@ impl Assembler {
                 // The destination is written last: in `xadd eax, eax` its value remains.
                 let (_, mut written) = Self::assign(r, &view, width, value);
                 if let Some(at) = more.iter().position(|(other, _)| *other == r) {
-                    written = Self::written_after(more.remove(at).1, written);
+                    written = Self::merge_writes(more.remove(at).1, written);
                 }
                 more.push((r, written));
                 self.push(access, more, Next::Fall);
@@ -623,11 +623,7 @@ impl Assembler {
             // Both operands are parts of one register.
             Operand::Register(t, target_view, _) => {
                 let (_, swapped) = Self::assign(t, &target_view, width, value);
-                self.push(
-                    Access::None,
-                    vec![(t, Self::written_after(swapped, back.1))],
-                    Next::Fall,
-                );
+                self.push(Access::None, vec![(t, Self::merge_writes(swapped, back.1))], Next::Fall);
             }
             Operand::Immediate(..) => {}
         }
@@ -839,7 +835,7 @@ fn head<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Head<'a>, OperandError> {
     loop {
         let word = cursor.name("an instruction")?;
         let Some((entry, width)) = table::mnemonic(&word.text.to_ascii_lowercase()) else {
-            return Err(table::unknown(&word).into());
+            return Err(table::unknown_instruction(&word).into());
         };
         if entry.kind == InstructionKind::Lock {
             locked = Some(word.span);

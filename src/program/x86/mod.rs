@@ -148,7 +148,7 @@ impl Assembler {
             locked: None,
         });
         self.instruction(cursor, variables)?;
-        let span = start.to(cursor.before().span);
+        let span = start.to(cursor.previous().span);
         let words: Vec<&str> = text
             .get(span.start as usize..span.end as usize)
             .unwrap_or("")

@@ -99,12 +99,12 @@ impl Assembler {
         (self.element, self.named) = (None, None);
         (self.counts_threads, self.immediate_size) = (false, None);
         let operand = self.sized_operand(cursor, variables)?;
-        let span = first.span.to(cursor.before().span);
+        let span = first.span.to(cursor.previous().span);
         self.expect_inside(&operand, variables, span)?;
         // `N` alone stays symbolic; in a sum it is the number of threads of this reading.
         let threads = first.text == "N"
             && self.constants.contains_key("N")
-            && cursor.before().span == first.span;
+            && cursor.previous().span == first.span;
         // The number of the thread itself or of the next one, or the address of an own element.
         let is_of_thread = operand.is_immediate()
             && (matches!(self.element, Some(Element::Own | Element::Next))
@@ -181,7 +181,7 @@ impl Assembler {
             cursor.take();
         }
         let operand = self.plain_operand(cursor, variables)?;
-        let span = start.to(cursor.before().span);
+        let span = start.to(cursor.previous().span);
         Ok(match operand {
             Operand::Register(r, v, _) => Operand::Register(r, v, span),
             Operand::Memory(a, _, _) => Operand::Memory(a, width, span),
@@ -304,7 +304,10 @@ impl Assembler {
             cursor.eat("+");
             let by = cursor.number()?;
             if by != 0 && variables.get(name.text).is_some_and(|v| v.per_thread) {
-                return Err(computed(name.text, name.span.to(cursor.before().span)));
+                return Err(computed_address_error(
+                    name.text,
+                    name.span.to(cursor.previous().span),
+                ));
             }
             value = value.wrapping_add(by);
         }
@@ -409,7 +412,7 @@ impl Assembler {
             && let Some((v, _)) =
                 variables.at(sum.constant.wrapping_sub(moved)).filter(|(v, _)| v.per_thread)
         {
-            return Err(computed(&v.name, open.to(cursor.before().span)));
+            return Err(computed_address_error(&v.name, open.to(cursor.previous().span)));
         }
         Ok(sum.finish())
     }
@@ -417,7 +420,7 @@ impl Assembler {
 
 /// Builds the error for a register or number added to the name of thread data, which denotes the
 /// own element.
-fn computed(name: &str, span: Span) -> Diagnostic {
+fn computed_address_error(name: &str, span: Span) -> Diagnostic {
     let message = format!(
         "`{name}` is thread data, with an element for each thread: a computed address of it is not supported"
     );

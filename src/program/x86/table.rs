@@ -269,7 +269,7 @@ pub fn mnemonic(word: &str) -> Option<(InstructionEntry, Option<Width>)> {
 }
 
 /// Lists the instructions by name, for messages.
-pub fn known() -> String {
+pub fn known_instructions() -> String {
     let (single, families) = TABLE.split_at(TABLE.len() - FAMILIES);
     let names = single
         .iter()
@@ -282,13 +282,13 @@ pub fn known() -> String {
 }
 
 /// Builds the error for an unknown mnemonic.
-pub fn unknown(word: &Token<'_>) -> Diagnostic {
+pub fn unknown_instruction(word: &Token<'_>) -> Diagnostic {
     let error = Diagnostic::at(
         Stage::Unsupported,
         word.span,
         format!("unknown instruction `{}`", word.text),
     );
-    error.note(format!("known: {}", known()))
+    error.note(format!("known: {}", known_instructions()))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ impl Undefined {
     }
 
     /// Returns those that are undefined after a shift by one number.
-    fn shifted(op: BinOp, width: Width, count: u64, before: Self, instruction: u32) -> Self {
+    fn after_shift(op: BinOp, width: Width, count: u64, before: Self, instruction: u32) -> Self {
         match count & if width == Width::W64 { 63 } else { 31 } {
             0 => before,
             1 => Self::default(),
@@ -45,10 +45,10 @@ impl Undefined {
                 (BinOp::Inc | BinOp::Dec, _) => Self { overflow: None, ..of(old) },
                 (BinOp::Mul, _) => of(old),
                 (BinOp::Shl | BinOp::Shr | BinOp::Sar, Expr::Const(count)) => {
-                    Self::shifted(*op, *width, *count, of(old), instruction)
+                    Self::after_shift(*op, *width, *count, of(old), instruction)
                 }
                 (BinOp::Shl | BinOp::Shr | BinOp::Sar, _) => {
-                    Self::shifted(*op, *width, 31, of(old), instruction).or(of(old))
+                    Self::after_shift(*op, *width, 31, of(old), instruction).or(of(old))
                 }
                 _ => Self::default(),
             },
@@ -109,13 +109,13 @@ pub(super) fn check(thread: &Thread) -> Result<(), Diagnostic> {
             }
         }
         if let Some((flag, by)) = found {
-            return Err(rejected(thread, step, flag, by));
+            return Err(undefined_flag_error(thread, step, flag, by));
         }
     }
     Ok(())
 }
 
-fn rejected(thread: &Thread, step: &Step, flag: &str, by: u32) -> Diagnostic {
+fn undefined_flag_error(thread: &Thread, step: &Step, flag: &str, by: u32) -> Diagnostic {
     let of = |at: u32| {
         let instruction = thread.instructions.get(at as usize);
         instruction.map_or(("", Span::default()), |i| (i.text.as_str(), i.span))

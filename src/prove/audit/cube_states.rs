@@ -7,7 +7,7 @@
 use super::InstanceAudit;
 use super::invariant::{Fact, InvariantCell, Point};
 use super::machine::{AuditMachine, MachineState};
-use super::value::{AuditValue, Number, divided, plus, residue, times, whole};
+use super::value::{AuditValue, Number, divide, plus, residue, times, whole};
 use mu_cubicle::system::TypeId;
 
 impl InstanceAudit<'_> {
@@ -18,7 +18,7 @@ impl InstanceAudit<'_> {
         from: &MachineState,
     ) -> MachineState {
         let mut state =
-            if self.draw.random.chance(1, 4) { self.draw.any(machine) } else { from.clone() };
+            if self.draw.random.chance(1, 4) { self.draw.any_state(machine) } else { from.clone() };
         let cube = self.draw.random.choose(&self.invariant.cubes).clone();
         if cube.names > machine.n as usize {
             return state;
@@ -31,7 +31,7 @@ impl InstanceAudit<'_> {
             );
         }
         names.truncate(cube.names);
-        cube.all().for_each(|fact| self.hold(machine, &mut state, &names, fact));
+        cube.all_facts().for_each(|fact| self.hold(machine, &mut state, &names, fact));
         state
     }
 
@@ -76,7 +76,7 @@ impl InstanceAudit<'_> {
             }
             Fact::Sum { terms, constant, sign } => {
                 if let Some((at, n)) =
-                    self.solved(machine, state, terms, *constant, sign.offset(), &slot)
+                    self.solve_sum(machine, state, terms, *constant, sign.offset(), &slot)
                 {
                     write(state, at, AuditValue::Number(n));
                 }
@@ -91,7 +91,7 @@ impl InstanceAudit<'_> {
                     .collect();
                 let constant = Number::from_integer(left.1 - right.1);
                 if let Some((at, n)) =
-                    self.solved(machine, state, &terms, constant, sign.offset(), &slot)
+                    self.solve_sum(machine, state, &terms, constant, sign.offset(), &slot)
                 {
                     let own = machine.sort(at).bits().unwrap_or(*bits);
                     write(state, at, AuditValue::Number(residue(n, own)));
@@ -102,7 +102,7 @@ impl InstanceAudit<'_> {
     }
 
     /// Solves a sum for one of its slots. Returns the slot and its number.
-    fn solved(
+    fn solve_sum(
         &mut self,
         machine: &AuditMachine,
         state: &MachineState,
@@ -123,7 +123,7 @@ impl InstanceAudit<'_> {
             }
         }
         let found = slot(&terms[at].1);
-        let n = divided(plus(whole(wanted), -total)?, terms[at].0)?;
+        let n = divide(plus(whole(wanted), -total)?, terms[at].0)?;
         Some((found, if machine.sort(found) == TypeId::INT { n.floor() } else { n }))
     }
 }

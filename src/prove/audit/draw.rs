@@ -5,7 +5,7 @@
 //! an equation is solved for one of its cells. Cost: linear in the atoms.
 
 use super::machine::{AuditMachine, Entry, Env, MachineState};
-use super::value::{AuditValue, Number, divided, number, plus, residue, times, whole};
+use super::value::{AuditValue, Number, divide, number, plus, residue, times, whole};
 use mu_base::narrow;
 use mu_base::random::Random;
 use mu_cubicle::system::{
@@ -133,7 +133,7 @@ impl Draw {
     }
 
     /// Draws a state with random values and empty buffers.
-    pub fn any(&mut self, machine: &AuditMachine) -> MachineState {
+    pub fn any_state(&mut self, machine: &AuditMachine) -> MachineState {
         let cells =
             (0..machine.slots).map(|slot| self.value(machine, machine.sort(slot), None)).collect();
         MachineState { cells, buffers: vec![VecDeque::new(); machine.n as usize] }
@@ -152,14 +152,14 @@ impl Draw {
             if beyond && (closed || !holds_processes) {
                 break;
             }
-            let mut state = self.any(machine);
+            let mut state = self.any_state(machine);
             for _ in 0..PASSES {
                 let wrong = machine.not_initial(&state);
                 if wrong.is_empty() {
                     if machine.is_state(&state) {
                         return Some(state);
                     }
-                    state = self.any(machine);
+                    state = self.any_state(machine);
                     continue;
                 }
                 for env in wrong {
@@ -279,7 +279,7 @@ impl Draw {
                     let AuditValue::Number(old) = machine.term(state, env, &as_sum(access))? else {
                         return None;
                     };
-                    plus(old, divided(change, factor)?)
+                    plus(old, divide(change, factor)?)
                 };
                 let sort = machine.system.symbol(access.symbol).sort;
                 if let Some(n) = moved().filter(|n| sort == TypeId::REAL || n.is_integer()) {
@@ -381,7 +381,7 @@ fn set(
     access: &CellAccess,
     value: AuditValue,
 ) {
-    let slot = machine.accessed(env, access);
+    let slot = machine.accessed_slot(env, access);
     if let (true, Some(by)) = (machine.tso, access.by) {
         let buffer = &mut state.buffers[AuditMachine::process(env, by) as usize];
         if let Some(write) =

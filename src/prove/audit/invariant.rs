@@ -103,7 +103,7 @@ pub struct Cube {
 
 impl Cube {
     /// Returns all facts.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Fact> {
+    pub(super) fn all_facts(&self) -> impl Iterator<Item = &Fact> {
         self.facts.iter().flatten()
     }
 }
@@ -474,11 +474,11 @@ impl InvariantReader<'_> {
                 let (left, right) = (self.part(&rest[..at])?, self.part(&rest[at + 1..])?);
                 Some(Fact::Words { bits, left, sign, right })
             }
-            _ => self.among(line),
+            _ => self.membership(line),
         }
     }
 
-    fn among(&self, line: &str) -> Option<Fact> {
+    fn membership(&self, line: &str) -> Option<Fact> {
         let (cell, set) = line.split_once(" in {")?;
         let cell = self.cell(cell.trim())?;
         let listed: Vec<&str> =
@@ -585,7 +585,7 @@ fn cube(names: usize, facts: Vec<Fact>) -> Cube {
         let is = |v: &View| seen.iter().any(|s| s == v || s.1 == SHARED && v.1 == SHARED);
         let at = match all.iter().rposition(is) {
             Some(at) => names + at + 1,
-            None => named(&fact, names),
+            None => needed_names(&fact, names),
         };
         by_choice[at].push(fact);
     }
@@ -593,7 +593,7 @@ fn cube(names: usize, facts: Vec<Fact>) -> Cube {
 }
 
 /// Returns the number of names that need processes before a fact is decided.
-fn named(fact: &Fact, names: usize) -> usize {
+fn needed_names(fact: &Fact, names: usize) -> usize {
     let args = cells(fact).into_iter().flat_map(|c| c.args.iter().copied()).max();
     let more = match fact {
         Fact::Processes { names: listed, other: false, .. } => listed.iter().copied().max(),

@@ -147,7 +147,7 @@ impl<'s> AuditMachine<'s> {
     }
 
     /// Returns the slot of an access.
-    pub fn accessed(&self, env: &Env, a: &CellAccess) -> usize {
+    pub fn accessed_slot(&self, env: &Env, a: &CellAccess) -> usize {
         self.slot(a.symbol.index(), a.args.iter().map(|p| Self::process(env, *p)))
     }
 
@@ -157,7 +157,7 @@ impl<'s> AuditMachine<'s> {
     }
 
     fn read(&self, state: &MachineState, env: &Env, a: &CellAccess) -> AuditValue {
-        let slot = self.accessed(env, a);
+        let slot = self.accessed_slot(env, a);
         if let (true, Some(by)) = (self.tso, a.by) {
             let buffer = &state.buffers[Self::process(env, by) as usize];
             let newest = buffer.iter().rev().find_map(|entry| entry.iter().find(|w| w.0 == slot));

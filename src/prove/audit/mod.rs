@@ -158,10 +158,10 @@ impl InstanceAudit<'_> {
         }
         let initial = if instance.failed < ATTEMPTS { self.draw.initial(machine) } else { None };
         let is_run = initial.is_some();
-        let mut state = initial.unwrap_or_else(|| self.draw.any(machine));
+        let mut state = initial.unwrap_or_else(|| self.draw.any_state(machine));
         if is_run {
             self.audit.initial += 1;
-            self.reached(machine, &state, "is initial", None)?;
+            self.check_reachable(machine, &state, "is initial", None)?;
         } else {
             instance.failed += 1;
         }
@@ -170,7 +170,7 @@ impl InstanceAudit<'_> {
                 if self.is_done() {
                     return Ok(());
                 }
-                let drawn = self.drawn(machine, &state, &instance.buffered);
+                let drawn = self.draw_state(machine, &state, &instance.buffered);
                 self.outside(machine, &drawn)?;
             }
             if !is_run {
@@ -182,7 +182,7 @@ impl InstanceAudit<'_> {
                 break;
             }
             let step = steps.swap_remove(self.draw.random.below(steps.len()));
-            self.reached(machine, &step.next, "is reached", Some((&state, &step)))?;
+            self.check_reachable(machine, &step.next, "is reached", Some((&state, &step)))?;
             state = step.next;
         }
         Ok(())
@@ -194,14 +194,14 @@ impl InstanceAudit<'_> {
     }
 
     /// Draws a state: a mutation of the given one, a state close to a cube, or any state.
-    fn drawn(
+    fn draw_state(
         &mut self,
         machine: &AuditMachine,
         state: &MachineState,
         buffered: &[usize],
     ) -> MachineState {
         let mut drawn = match self.draw.random.below(6) {
-            0 => self.draw.any(machine),
+            0 => self.draw.any_state(machine),
             1 | 2 if !self.invariant.cubes.is_empty() => self.near_cube(machine, state),
             _ => state.clone(),
         };
@@ -213,7 +213,7 @@ impl InstanceAudit<'_> {
     }
 
     /// Checks a reachable state: it is not unsafe and in no cube, for some orders of its buffers.
-    fn reached(
+    fn check_reachable(
         &mut self,
         machine: &AuditMachine,
         state: &MachineState,
@@ -308,12 +308,12 @@ impl InstanceAudit<'_> {
         );
         error = error.note(format!("processes: {}", machine.n));
         let before = by.map_or(state, |b| b.0);
-        error = described(error, machine, "state", before);
+        error = describe_state(error, machine, "state", before);
         if let Some((_, step)) = by {
             if let Some(t) = step.transition {
                 error = error.or_span(machine.system.transitions[t].place.0);
             }
-            error = described(
+            error = describe_state(
                 error.note(format!("step: {}", machine.step_text(step))),
                 machine,
                 "next state",
@@ -325,7 +325,7 @@ impl InstanceAudit<'_> {
 }
 
 /// Adds a state with its buffers to an error.
-fn described(
+fn describe_state(
     error: Diagnostic,
     machine: &AuditMachine,
     name: &str,

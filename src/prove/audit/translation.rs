@@ -153,7 +153,7 @@ impl CellMap {
             Some(name) => slot(name, &[], Some(TypeId::BOOL)).map(Some),
             None => Ok(None),
         };
-        let (started, failed) = (flag(origin.started())?, flag(origin.failed())?);
+        let (started, failed) = (flag(origin.start_symbol())?, flag(origin.failure_symbol())?);
         match used.iter().position(|is| !is) {
             Some(at) => {
                 let name = &system.symbols[machine.cell(at).0].name;
@@ -230,7 +230,7 @@ impl CellMap {
 }
 
 /// Returns the number of parameters that a choice needs before the atom is decided.
-fn needed(atom: &Atom, params: usize) -> usize {
+fn needed_params(atom: &Atom, params: usize) -> usize {
     let of = |p: &Proc| match p {
         Proc::Var(v) => *v as usize + 1,
         Proc::Fixed(_) => 0,
@@ -260,12 +260,12 @@ impl<'s> Conditions<'s> {
     fn new(cube: &'s Cube, params: usize) -> Self {
         let mut atoms = vec![Vec::new(); params + 1];
         for atom in cube {
-            atoms[needed(atom, params).min(params)].push(atom);
+            atoms[needed_params(atom, params).min(params)].push(atom);
         }
         Conditions { params, atoms }
     }
     /// Tries the choices of processes that satisfy the conditions, until `found` returns true.
-    fn any(
+    fn try_choices(
         &self,
         machine: &AuditMachine,
         state: &MachineState,
@@ -284,7 +284,7 @@ impl<'s> Conditions<'s> {
                 return false;
             }
             env.push(p);
-            let is_found = self.any(machine, state, env, found);
+            let is_found = self.try_choices(machine, state, env, found);
             env.pop();
             is_found
         })
@@ -434,7 +434,7 @@ impl<'s, 'o> TranslatedInstance<'s, 'o> {
                 continue;
             }
             let machine = &self.machine;
-            let is_found = guard.any(machine, state, &mut Env::new(), &mut |env| {
+            let is_found = guard.try_choices(machine, state, &mut Env::new(), &mut |env| {
                 if machine.is_enabled(state, env, t) != Some(true) {
                     return false;
                 }
@@ -452,13 +452,13 @@ impl<'s, 'o> TranslatedInstance<'s, 'o> {
     /// True if a claim holds, or a transition leads to a failure.
     fn is_unsafe(&self, state: &MachineState) -> bool {
         let (machine, mut env) = (&self.machine, Env::new());
-        let holds = |c: &Conditions| c.any(machine, state, &mut env, &mut |_| true);
+        let holds = |c: &Conditions| c.try_choices(machine, state, &mut env, &mut |_| true);
         if self.claims.iter().any(holds) {
             return true;
         }
         self.failing.iter().any(|at| {
             let t = &machine.system.transitions[*at];
-            self.guards[*at].any(machine, state, &mut Env::new(), &mut |env| {
+            self.guards[*at].try_choices(machine, state, &mut Env::new(), &mut |env| {
                 machine.is_enabled(state, env, t) == Some(true)
             })
         })
@@ -496,7 +496,7 @@ impl TranslationCheck<'_> {
                 return Err(self.violation(instance, &text, None));
             }
         };
-        let mut state = self.audit.draw.any(&instance.machine);
+        let mut state = self.audit.draw.any_state(&instance.machine);
         instance.map.normalise(&mut self.audit.draw, &mut state);
         let fails = |check: &Self, text: &str| {
             let text = format!("{}: {text}", step.rule);
@@ -537,8 +537,8 @@ impl TranslationCheck<'_> {
             sample = Some(self.start(instance, start)?);
         }
         if sample.is_none() {
-            let state = self.audit.draw.any(&instance.machine);
-            sample = self.mutated(instance, &state);
+            let state = self.audit.draw.any_state(&instance.machine);
+            sample = self.mutate(instance, &state);
         }
         let mut next = sample;
         for _ in 0..LENGTH {
@@ -547,24 +547,24 @@ impl TranslationCheck<'_> {
                 if self.is_done() {
                     return Ok(());
                 }
-                if let Some(mutated) = self.mutated(instance, &sample.state) {
-                    let step = self.checked(instance, &mutated)?;
+                if let Some(mutated) = self.mutate(instance, &sample.state) {
+                    let step = self.check_state(instance, &mutated)?;
                     // A run may leave the reachable states.
                     if step.is_some() && self.audit.draw.random.chance(1, 12) {
                         next = step;
                     }
                 }
             }
-            let step = self.checked(instance, &sample)?;
+            let step = self.check_state(instance, &sample)?;
             next = next.or(step);
         }
         Ok(())
     }
     /// Returns a mutation of a state, one close to a cube or a guard, or any state.
-    fn mutated(&mut self, instance: &TranslatedInstance, from: &MachineState) -> Option<Sample> {
+    fn mutate(&mut self, instance: &TranslatedInstance, from: &MachineState) -> Option<Sample> {
         let machine = &instance.machine;
         let mut state = match self.audit.draw.random.below(6) {
-            0 => self.audit.draw.any(machine),
+            0 => self.audit.draw.any_state(machine),
             1 if !self.audit.invariant.cubes.is_empty() => self.audit.near_cube(machine, from),
             _ => from.clone(),
         };
@@ -577,7 +577,7 @@ impl TranslationCheck<'_> {
         Some(Sample { state, origin, is_reached: false })
     }
     /// Checks all steps and failures of a state. Returns the state after a random step.
-    fn checked(
+    fn check_state(
         &mut self,
         instance: &mut TranslatedInstance,
         sample: &Sample,

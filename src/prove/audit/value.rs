@@ -56,7 +56,7 @@ pub fn times(a: Number, b: Number) -> Option<Number> {
 }
 
 /// Divides two numbers; `None` also for division by zero.
-pub fn divided(a: Number, b: Number) -> Option<Number> {
+pub fn divide(a: Number, b: Number) -> Option<Number> {
     if b.is_zero() {
         return None;
     }

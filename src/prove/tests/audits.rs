@@ -35,7 +35,7 @@ fn certificate(system: &System, memory: Memory) -> Option<String> {
     }
 }
 
-fn sampled(
+fn audit_samples(
     system: &System,
     certificate: &str,
     samples: usize,
@@ -87,7 +87,7 @@ transition leave ([p]) requires { At[p] = In } { Lock := False; At[p] := Idle }
 fn wrong_certificates_are_caught_with_state_step_and_seed() {
     let system = system(LOCK);
     let right = certificate(&system, Memory::Tso).unwrap();
-    let passed = sampled(&system, &right, 1000, 1).unwrap();
+    let passed = audit_samples(&system, &right, 1000, 1).unwrap();
     assert_eq!((passed.samples >= 1000, passed.processes), (true, Some((1, 5))));
     assert!(passed.buffered > 100 && passed.initial > 5 && passed.steps > 500, "{passed:?}");
     let cubes = right.matches("never").count();
@@ -95,9 +95,9 @@ fn wrong_certificates_are_caught_with_state_step_and_seed() {
     let mut caught = 0;
     for cube in 0..cubes {
         let wrong = without_cube(&right, cube);
-        if let Err(error) = sampled(&system, &wrong, 1000, 7) {
+        if let Err(error) = audit_samples(&system, &wrong, 1000, 7) {
             caught += 1;
-            let again = sampled(&system, &wrong, 1000, 7).unwrap_err();
+            let again = audit_samples(&system, &wrong, 1000, 7).unwrap_err();
             assert_eq!(
                 (error.stage, &error.message, &error.notes),
                 (Stage::Internal, &again.message, &again.notes)
@@ -114,11 +114,11 @@ fn wrong_certificates_are_caught_with_state_step_and_seed() {
     assert_eq!(caught, cubes, "each cube of this proof is needed\n{right}");
     // An initial state in a cube.
     let initial = format!("{right}never p1\n  At[p1] in {{Idle}}\n");
-    let error = sampled(&system, &initial, 100, 3).unwrap_err();
+    let error = audit_samples(&system, &initial, 100, 3).unwrap_err();
     assert!(error.message.contains("is initial and is in cube"), "{}", error.message);
     // A step that leads into a cube, far from the small numbers.
     let step = format!("{right}never p1\n  sum 1 Data + -4294967296 = 0\n");
-    let error = sampled(&system, &step, 1000, 3).unwrap_err();
+    let error = audit_samples(&system, &step, 1000, 3).unwrap_err();
     assert!(error.notes.iter().any(|n| n.contains("write(")), "{:?}", error.notes);
 }
 
@@ -136,12 +136,13 @@ fn what_is_in_a_buffer_is_sampled() {
     );
     // The proof under sequential consistency, used for the other memory model.
     let sc = certificate(&system, Memory::Sc).unwrap();
-    assert!(sampled(&system, &sc, 1000, 1).is_ok());
-    let error = sampled(&system, &sc.replace("memory sc", "memory tso"), 1000, 1).unwrap_err();
+    assert!(audit_samples(&system, &sc, 1000, 1).is_ok());
+    let error =
+        audit_samples(&system, &sc.replace("memory sc", "memory tso"), 1000, 1).unwrap_err();
     assert!(error.notes.iter().any(|n| n.contains("store buffer of #")), "{:?}", error.notes);
 }
 
-fn generated(seed: u64, memory: Memory) -> File {
+fn generate_system(seed: u64, memory: Memory) -> File {
     let mut random = Random::new(seed);
     let mut flag = || random.chance(2, 3);
     let private = memory == Memory::Tso;
@@ -165,17 +166,17 @@ fn certificates_of_random_systems_pass_and_damaged_ones_are_caught() {
     for memory in [Memory::Sc, Memory::Tso] {
         let (mut passed, mut buffered, mut damaged, mut caught) = (0, 0, 0, 0);
         for seed in seeds(0..60) {
-            let file = generated(seed, memory);
+            let file = generate_system(seed, memory);
             let Ok(system) = mu_cubicle::check(&file) else { continue };
             let Some(right) = certificate(&system, memory) else { continue };
-            let found = sampled(&system, &right, 150, seed)
+            let found = audit_samples(&system, &right, 150, seed)
                 .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{right}\n{file}"));
             passed += 1;
             buffered += found.buffered;
             // Without any cube only the claim itself remains.
             let empty: String = right.lines().take(2).map(|l| format!("{l}\n")).collect();
             damaged += 1;
-            caught += usize::from(sampled(&system, &empty, 150, seed).is_err());
+            caught += usize::from(audit_samples(&system, &empty, 150, seed).is_err());
         }
         println!(
             "{memory:?}: {passed} proofs, {buffered} states with buffers, {caught} of {damaged} damaged ones caught"
@@ -207,7 +208,7 @@ fn certificates_of_systems_of_the_grammar_pass() {
         };
         for memory in [Memory::Sc, Memory::Tso] {
             let Some(right) = certificate(&system, memory) else { continue };
-            let found = sampled(&system, &right, 150, seed);
+            let found = audit_samples(&system, &right, 150, seed);
             let found = found.unwrap_or_else(|e| {
                 panic!("seed {seed}, {memory:?}: {} {:#?}\n{right}\n{text}", e.message, e.notes)
             });
@@ -277,7 +278,7 @@ fn the_direct_semantics_has_the_steps_of_the_naive_interpreter() {
             let mut draw = Draw::new(seed, [whole(7)].into_iter());
             let buffered = buffered_slots(&machine);
             for _ in 0..12 {
-                let mut state = draw.any(&machine);
+                let mut state = draw.any_state(&machine);
                 draw.mutate(&machine, &mut state, &buffered);
                 draw.enable(&machine, &mut state);
                 let same = as_naive(&machine, &state);

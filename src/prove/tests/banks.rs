@@ -65,7 +65,7 @@ fn columns_leave_out_no_state() {
                 let view = signature.weak[symbol] && random.below(4) > 0;
                 let cell = Cell::new(symbol, &args)
                     .with_view(view.then(|| (random.below(2) as u8, random.below(2) as u8)));
-                let all = signature.all(signature.sorts[symbol], 2);
+                let all = signature.all_values(signature.sorts[symbol], 2);
                 Atom::In(cell, all & random.next_u64())
             });
             let Some(cube) = Cube::new(signature, 2, atoms.collect()) else { continue };

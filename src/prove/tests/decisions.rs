@@ -6,7 +6,7 @@ use mu_base::random::Random;
 use mu_prove::atom::{Atom, Cell, LinearConstraint, Literal, OTHER, Point, Signature, SymbolSort};
 use mu_prove::decide::Decider;
 use mu_prove::simplex::{SimplexAnswer, ZeroRelation};
-use mu_prove::verify::logic::{self, Fact, ValueKind, World, only};
+use mu_prove::verify::logic::{self, Fact, ValueKind, World, singleton};
 use mu_prove::verify::sums::{CellSum, Sign};
 
 const SORTS: [SymbolSort; 7] = [
@@ -62,14 +62,14 @@ fn atom(random: &mut Random) -> Literal {
         }
         4 => {
             let (a, b) = if random.below(2) == 0 { (3, 4) } else { (5, 6) };
-            Atom::same(cell(a), cell(b), random.below(2) == 0)
+            Atom::equality(cell(a), cell(b), random.below(2) == 0)
         }
         _ => {
             let point = |random: &mut Random| match random.below(4) {
                 n @ (0 | 1) => Point::Variable(n as u8),
                 n => Point::Cell(cell(3 + n)),
             };
-            Atom::before(point(random), point(random), random.below(2) == 0, 0)
+            Atom::order(point(random), point(random), random.below(2) == 0, 0)
         }
     }
 }
@@ -140,7 +140,7 @@ fn fact(atom: &Atom) -> Fact {
     };
     match atom {
         Atom::In(c, set) => {
-            let other = if set & OTHER != 0 { only(logic::OTHER) } else { 0 };
+            let other = if set & OTHER != 0 { singleton(logic::OTHER) } else { 0 };
             Fact::Among(cell(c), u128::from(set & 7) | other)
         }
         Atom::Same(a, b, equal) => Fact::Twins(cell(a), cell(b), *equal),

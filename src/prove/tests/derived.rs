@@ -4,7 +4,7 @@
 use mu_base::random::Random;
 use mu_prove::atom::{Atom, Cell, LinearConstraint, Literal, Signature, SymbolSort};
 use mu_prove::cube::Cube;
-use mu_prove::derive::{comparisons, derived, loosened, numbers};
+use mu_prove::derive::{comparisons, consequences, numbers, weaker_atoms};
 use mu_prove::simplex::ZeroRelation;
 
 const CELLS: usize = 4;
@@ -61,7 +61,7 @@ fn what_is_derived_follows() {
             })
             .collect();
         let Some(cube) = Cube::new(&signature, 0, atoms) else { continue };
-        let found = derived(&signature, &cube.atoms);
+        let found = consequences(&signature, &cube.atoms);
         derived_count += found.len();
         let pairs = numbers(&signature, &cube);
         for code in 0..usize::pow(7, CELLS as u32) {
@@ -71,7 +71,7 @@ fn what_is_derived_follows() {
                 continue;
             }
             tested += 1;
-            for atom in found.iter().chain(&loosened(&signature, &cube)) {
+            for atom in found.iter().chain(&weaker_atoms(&signature, &cube)) {
                 assert!(
                     holds(atom, &values),
                     "DERIVED_SEED={seed}: {atom:?} does not follow from {cube:?}: {values:?}"

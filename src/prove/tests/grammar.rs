@@ -74,7 +74,7 @@ fn is_run(system: &System, memory: Memory, run: &ReplayRun) -> Option<bool> {
     // Codes of numbers and buffers belong to one machine.
     let acts: Vec<_> = run.replayed.steps.iter().map(|s| s.0.clone()).collect();
     let replayed = machine.replay(&acts, claim, &run.claim.1).ok()?;
-    let settled = machine.settled(&replayed, claim, &run.claim.1)?;
+    let settled = machine.choose_open_values(&replayed, claim, &run.claim.1)?;
     let naive = Naive {
         system,
         n: run.processes,
@@ -131,7 +131,7 @@ fn is_run(system: &System, memory: Memory, run: &ReplayRun) -> Option<bool> {
 }
 
 /// Removes the n-th transition of a system.
-fn without(system: &System, n: usize) -> System {
+fn remove_transition(system: &System, n: usize) -> System {
     let mut system = system.clone();
     system.transitions.remove(n);
     system
@@ -214,7 +214,8 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
     let mut others: Vec<String> = Vec::new();
     if bad.is_some() || !allowed {
         others.extend(
-            (0..system.transitions.len()).filter_map(|n| certificate(&without(system, n), memory)),
+            (0..system.transitions.len())
+                .filter_map(|n| certificate(&remove_transition(system, n), memory)),
         );
         if memory == Memory::Tso && system.has_memory() {
             others.extend(
@@ -231,14 +232,14 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
     }
 }
 
-fn generated(seed: u64) -> Generated {
+fn generate_seed(seed: u64) -> Generated {
     let mut random = Random::new(seed);
     let private = random.chance(1, 2);
     generate(&mut random, Shape { private, transitions: 4 })
 }
 
-fn one(seed: u64, counts: &mut Counts) {
-    let made = generated(seed);
+fn check_seed(seed: u64, counts: &mut Counts) {
+    let made = generate_seed(seed);
     let text = &made.text;
     let tree = mu_cubicle::parse(SourceId::FIRST, text)
         .unwrap_or_else(|d| panic!("seed {seed}: {d}\n{text}"));
@@ -252,7 +253,8 @@ fn one(seed: u64, counts: &mut Counts) {
 
 #[test]
 fn every_production_is_generated() {
-    let used: BTreeSet<&'static str> = (0..SYSTEMS).flat_map(|seed| generated(seed).used).collect();
+    let used: BTreeSet<&'static str> =
+        (0..SYSTEMS).flat_map(|seed| generate_seed(seed).used).collect();
     let unused: Vec<_> = PRODUCTIONS.iter().filter(|p| !used.contains(*p)).collect();
     assert!(unused.is_empty(), "never generated: {unused:?}");
 }
@@ -260,7 +262,7 @@ fn every_production_is_generated() {
 #[test]
 fn prover_verifier_and_machine_give_systems_of_the_whole_grammar_one_meaning() {
     let mut counts = Counts::default();
-    (0..SYSTEMS).for_each(|seed| one(seed, &mut counts));
+    (0..SYSTEMS).for_each(|seed| check_seed(seed, &mut counts));
     assert!(counts.unverified.is_empty(), "{:?}", counts.unverified);
     let enough = [
         counts.safe,
@@ -289,8 +291,9 @@ fn thousands_of_systems_of_the_grammar_have_one_meaning() {
     let mut failed: Vec<u64> = Vec::new();
     for seed in seeds.clone() {
         // One failure does not end a long run.
-        let done =
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| one(seed, &mut counts)));
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            check_seed(seed, &mut counts)
+        }));
         failed.extend(done.is_err().then_some(seed));
     }
     println!("seeds {seeds:?}: {counts:?}");

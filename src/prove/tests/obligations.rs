@@ -123,13 +123,13 @@ fn solution(text: &str) -> Option<HashMap<String, i64>> {
     search(&constants, &assertions, &mut values).then_some(values)
 }
 
-fn parsed(text: &str) -> System {
+fn parse_system(text: &str) -> System {
     let file = mu_cubicle::parse(SourceId::FIRST, text).expect(text);
     mu_cubicle::check(&file).expect(text)
 }
 
 /// Returns the obligations of a certificate.
-fn written(system: &System, certificate: &str) -> Vec<(String, String)> {
+fn obligation_texts(system: &System, certificate: &str) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let mut write = |name: &str, text: &str| all.push((name.to_string(), text.to_string()));
     obligations(system, certificate, &mut write).expect(certificate);
@@ -179,7 +179,7 @@ requires { At[p] = D && X + 1 <> Y }
 
 #[test]
 fn obligations_with_counting_invariants_are_unsatisfiable() {
-    let system = parsed(TICKETS);
+    let system = parse_system(TICKETS);
     let options = ProverOptions { memory: Memory::Sc, ..ProverOptions::default() };
     let ProofVerdict::Safe { certificate, .. } =
         prove(&system, options, &Budget::default()).verdict
@@ -188,7 +188,7 @@ fn obligations_with_counting_invariants_are_unsatisfiable() {
     };
     let counts = certificate.lines().filter(|l| l.starts_with("count ")).count();
     assert!(counts > 0, "{certificate}");
-    let all = written(&system, &certificate);
+    let all = obligation_texts(&system, &certificate);
     let kinds = unsatisfiable(&all);
     assert_eq!(kinds["count-initiation"], counts);
     // Each transition is compared with each counting invariant.
@@ -219,12 +219,12 @@ transition t1 ([p])
 requires { At[p] = B }
 { At[p] := A; Y := Y + 1 }
 ";
-    let system = parsed(text);
+    let system = parse_system(text);
     let of = |count: &str| {
         let certificate = format!(
             "mu-check certificate 1\nmemory sc\ncount At in {count}\nnever p1\n  At[p1] in {{B}}\n  word 2 1 X + -1 Y + 0 = 0\n"
         );
-        written(&system, &certificate)
+        obligation_texts(&system, &certificate)
     };
     let kinds = unsatisfiable(&of("{B} = word 2 1 X + -1 Y + 0"));
     assert_eq!((kinds["count-initiation"], kinds["count"] >= 2), (1, true), "{kinds:?}");
@@ -249,14 +249,14 @@ unsafe () { X = 3 }
 transition t () requires { X < 2 } { X := X + 1; Y := True }
 transition u () requires { X = 2 } { X := 0 }
 ";
-    let system = parsed(text);
+    let system = parse_system(text);
     let options = ProverOptions { memory: Memory::Sc, ..ProverOptions::default() };
     let ProofVerdict::Safe { certificate, .. } =
         prove(&system, options, &Budget::default()).verdict
     else {
         panic!("not safe")
     };
-    let kinds = unsatisfiable(&written(&system, &certificate));
+    let kinds = unsatisfiable(&obligation_texts(&system, &certificate));
     assert!(kinds["initiation"] > 0 && kinds["safety"] == 1, "{kinds:?}");
 }
 
@@ -271,12 +271,12 @@ transition both (p q) requires { Ready = True } { Bad := True }
 ";
     let certificate = "mu-check certificate 1\nmemory sc\nnever\n  Bad in {True}
 never p1\n  Home in {p1}\n  Ready in {True}\n";
-    let system = parsed(text);
+    let system = parse_system(text);
     assert!(mu_prove::verify(&system, certificate, &Budget::default()).is_ok());
-    let kinds = unsatisfiable(&written(&system, certificate));
+    let kinds = unsatisfiable(&obligation_texts(&system, certificate));
     assert!(kinds["consecution"] >= 2, "{kinds:?}");
     // With a third process it may be that one.
-    let more = parsed(&text.replace("number_procs 2", "number_procs 3"));
+    let more = parse_system(&text.replace("number_procs 2", "number_procs 3"));
     assert!(mu_prove::verify(&more, certificate, &Budget::default()).is_err());
-    assert!(is_satisfiable(&written(&more, certificate), "consecution"));
+    assert!(is_satisfiable(&obligation_texts(&more, certificate), "consecution"));
 }

@@ -146,7 +146,7 @@ fn random_systems_agree_with_the_machine() {
 }
 
 /// Generates a system of any shape.
-fn generated(seed: u64, memory: Memory) -> File {
+fn generate_system(seed: u64, memory: Memory) -> File {
     let mut random = Random::new(seed);
     let mut flag = || random.chance(2, 3);
     let private = memory == Memory::Tso;
@@ -171,7 +171,7 @@ fn invariants_of_cubes_with_few_common_symbols_are_verified() {
     // fact, or two facts.
     let mut counts = Counts::default();
     for seed in [4793, 14979, 19141] {
-        compare(seed, &generated(seed, Memory::Sc), Memory::Sc, 3, 3000, &mut counts);
+        compare(seed, &generate_system(seed, Memory::Sc), Memory::Sc, 3, 3000, &mut counts);
     }
     assert_eq!((counts.safe, &counts.unverified), (3, &Vec::new()));
 }
@@ -181,7 +181,7 @@ fn what_a_step_leaves_open_is_nothing_that_is_assumed_never_to_be() {
     // `Pc[q] := .`, and `Pc` is assumed to be equal for all: the machine once gave the open cell
     // another value at the end.
     let mut counts = Counts::default();
-    compare(22414, &generated(22414, Memory::Sc), Memory::Sc, 4, 4000, &mut counts);
+    compare(22414, &generate_system(22414, Memory::Sc), Memory::Sc, 4, 4000, &mut counts);
     assert_eq!((counts.safe, counts.complete > 2), (1, true), "{counts:?}");
 }
 
@@ -190,7 +190,7 @@ fn invariants_of_shared_stages_are_verified() {
     // A shared stage of an invariant's cube cannot be mapped to a cube without one (the first); in
     // a cube with one, each process has a view of it (the others).
     for seed in [16551, 4938, 6397] {
-        let system = mu_cubicle::check(&generated(seed, Memory::Tso)).unwrap();
+        let system = mu_cubicle::check(&generate_system(seed, Memory::Tso)).unwrap();
         let verdict = prove(&system, options(Memory::Tso), &Budget::default()).verdict;
         assert!(matches!(verdict, ProofVerdict::Safe { .. }), "seed {seed}: {verdict:?}");
     }
@@ -213,7 +213,7 @@ fn thousands_of_random_systems_agree_with_the_machine_and_a_peer() {
     for memory in memories {
         let mut counts = Counts::default();
         for seed in seeds.clone() {
-            let made = generated(seed, memory);
+            let made = generate_system(seed, memory);
             if seeds.end - seeds.start == 1 {
                 println!("{memory:?}:\n{made}");
             }

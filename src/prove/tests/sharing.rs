@@ -1,6 +1,6 @@
 //! Tests that the parallel map gives the results of one thread.
 
-use mu_prove::parallel::{map, until};
+use mu_prove::parallel::{map, map_until};
 
 #[test]
 fn results_are_in_order_whatever_the_threads() {
@@ -12,8 +12,13 @@ fn results_are_in_order_whatever_the_threads() {
             );
             for end in 0..13 {
                 for _ in 0..20 {
-                    let found =
-                        until(threads, 11, part, |i| i, |at, result| at == *result && at >= end);
+                    let found = map_until(
+                        threads,
+                        11,
+                        part,
+                        |i| i,
+                        |at, result| at == *result && at >= end,
+                    );
                     assert_eq!(
                         found,
                         (0..11.min(end + 1)).collect::<Vec<_>>(),

@@ -26,7 +26,7 @@ use mu_prove::{ProofVerdict, ProverOptions, prove};
 /// Limit on the work of the verifier.
 const WORK: u64 = 10_000_000;
 
-fn typed(text: &str) -> Model {
+fn read_model(text: &str) -> Model {
     read(SourceId::FIRST, text, &Settings::default())
         .unwrap_or_else(|e| panic!("{}\n{text}", e.message))
 }
@@ -56,7 +56,7 @@ fn certificate(system: &System, work: u64) -> Option<String> {
 }
 
 /// Audits a system as the translation of models, which differ in the size of a scalarset.
-fn audited(
+fn audit_models(
     models: &[Model],
     node: TypeId,
     translation: &Translation,
@@ -83,7 +83,7 @@ fn instances(text: &str, sizes: std::ops::RangeInclusive<i64>) -> (Vec<Model>, T
     };
     let models: Vec<Model> = sizes.map(sized).collect();
     let source = (SourceId::FIRST, text);
-    let node = mu_murphi::parametric::sized("N", source, (&models[0], &models[1]));
+    let node = mu_murphi::parametric::scalarset_of_size("N", source, (&models[0], &models[1]));
     (models, node.expect("a scalarset"))
 }
 
@@ -97,12 +97,12 @@ fn translations_pass() {
     let system = system(&translation);
     let certificate = certificate(&system, 2_000_000).expect("a proof");
     let of = (&system, Some(&certificate[..]));
-    let found = audited(&models, node, &translation, of, (1_500, 7))
+    let found = audit_models(&models, node, &translation, of, (1_500, 7))
         .unwrap_or_else(|e| panic!("{}\n{}\n{}", e.message, e.notes.join("\n"), translation.file));
     assert!(found.samples >= 1_500 && found.processes == Some((1, 6)), "{found:?}");
     assert!(found.reached > 100 && found.outside > found.reached, "{found:?}");
     assert!(found.steps > 3_000 && found.rules == 6 && found.failures > 50, "{found:?}");
-    let alone = audited(&models, node, &translation, (&system, None), (500, 7)).unwrap();
+    let alone = audit_models(&models, node, &translation, (&system, None), (500, 7)).unwrap();
     assert!(alone.samples >= 500 && alone.outside == 0, "{alone:?}");
 }
 
@@ -115,7 +115,7 @@ fn other(system: &System, value: &AssignedValue) -> Option<AssignedValue> {
     Some(AssignedValue::Term(Term::Cons(all[next % all.len()])))
 }
 
-fn negated(atom: &Atom) -> Option<Atom> {
+fn negation(atom: &Atom) -> Option<Atom> {
     let Atom::Compare(a, op, b) = atom else { return None };
     let op = match op {
         ComparisonOp::Eq => ComparisonOp::Neq,
@@ -138,7 +138,7 @@ fn faults(right: &System) -> Vec<(&'static str, System)> {
             s.unsafes.remove(at);
         });
         for (n, atom) in claim.cube.iter().enumerate() {
-            if let Some(atom) = negated(atom) {
+            if let Some(atom) = negation(atom) {
                 add("claim negated", &|s| s.unsafes[at].cube[n] = atom.clone());
             }
         }
@@ -148,7 +148,7 @@ fn faults(right: &System) -> Vec<(&'static str, System)> {
             s.transitions.remove(at);
         });
         for (n, atom) in t.guard.iter().enumerate() {
-            if let Some(atom) = negated(atom) {
+            if let Some(atom) = negation(atom) {
                 add("guard negated", &|s| s.transitions[at].guard[n] = atom.clone());
             }
         }
@@ -194,7 +194,7 @@ fn faults(right: &System) -> Vec<(&'static str, System)> {
                         }
                         for (n, atom) in case.condition.iter().enumerate() {
                             let mut new = case.condition.clone();
-                            if let Some(atom) = negated(atom) {
+                            if let Some(atom) = negation(atom) {
                                 new[n] = atom;
                                 change("case negated", Some(new), None);
                             }
@@ -218,7 +218,7 @@ fn faulty_translations_are_caught() {
     for (number, (kind, wrong)) in faults(&right).into_iter().enumerate() {
         let Some(certificate) = certificate(&wrong, 200_000) else { continue };
         proved += 1;
-        match audited(&models, node, &translation, (&wrong, Some(&certificate)), (400, 1)) {
+        match audit_models(&models, node, &translation, (&wrong, Some(&certificate)), (400, 1)) {
             Err(error) => {
                 assert_eq!(error.stage, Stage::Internal);
                 let notes = error.notes.join("\n");
@@ -246,7 +246,7 @@ fn faulty_declarations_are_caught() {
     let of = |change: &dyn Fn(&mut Translation)| {
         let mut wrong = right.clone();
         change(&mut wrong);
-        let found = audited(&models, node, &wrong, (&system, None), (1_000, 1));
+        let found = audit_models(&models, node, &wrong, (&system, None), (1_000, 1));
         found.map(|_| ()).map_err(|e| e.stage)
     };
     assert_eq!(of(&|_| ()), Ok(()));
@@ -311,23 +311,25 @@ fn translations_of_random_models_pass() {
     let is_suite = seeds == (0..100);
     for seed in seeds {
         let text = generator::model(&mut Random::new(seed)).text;
-        let Some(node) = scalarset(&typed(&text)) else { continue };
+        let Some(node) = scalarset(&read_model(&text)) else { continue };
         all += 1;
         let text = ["scalarset(1)", "scalarset(3)"]
             .iter()
             .find(|of| text.find(**of).is_some_and(|at| Some(at) == text.find("scalarset(")))
             .map_or(text.clone(), |of| text.replacen(of, "scalarset(2)", 1));
-        let Ok(translation) = translate(&typed(&text), node) else { continue };
+        let Ok(translation) = translate(&read_model(&text), node) else { continue };
         translated += 1;
         let system = system(&translation);
         let certificate = certificate(&system, 20_000);
-        let size = |n: u32| typed(&text.replacen("scalarset(2)", &format!("scalarset({n})"), 1));
+        let size =
+            |n: u32| read_model(&text.replacen("scalarset(2)", &format!("scalarset({n})"), 1));
         let models: Vec<Model> = (1..=4).map(size).collect();
         let of = (&system, certificate.as_deref());
-        let found = audited(&models[..3], node, &translation, of, (60, seed)).unwrap_or_else(|e| {
-            let notes = e.notes.join("\n");
-            panic!("seed {seed}: {}\n{notes}\n{}\n{text}", e.message, translation.file)
-        });
+        let found =
+            audit_models(&models[..3], node, &translation, of, (60, seed)).unwrap_or_else(|e| {
+                let notes = e.notes.join("\n");
+                panic!("seed {seed}: {}\n{notes}\n{}\n{text}", e.message, translation.file)
+            });
         total.samples += found.samples;
         total.steps += found.steps;
         total.failures += found.failures;
@@ -375,7 +377,7 @@ fn translations_of_models_pass() {
         let system = system(&translation);
         let certificate = certificate(&system, 1_000_000);
         let of = (&system, certificate.as_deref());
-        let found = audited(&models, node, &translation, of, (1_000, 1)).unwrap_or_else(|e| {
+        let found = audit_models(&models, node, &translation, of, (1_000, 1)).unwrap_or_else(|e| {
             panic!("{name}: {}\n{}", e.message, e.notes.join("\n"));
         });
         assert_eq!(certificate.is_some(), is_right, "{name}: {found:?}");

@@ -226,7 +226,7 @@ fn system(seed: u64, bits: u32) -> String {
     out
 }
 
-fn parsed(text: &str) -> System {
+fn parse_system(text: &str) -> System {
     let file = mu_cubicle::parse(SourceId::FIRST, text).expect(text);
     mu_cubicle::check(&file).expect(text)
 }
@@ -242,7 +242,7 @@ struct Counts {
 
 fn compare(seed: u64, bits: u32, memory: Memory, sizes: u32, counts: &mut Counts) {
     let text = system(seed, bits);
-    let system = parsed(&text);
+    let system = parse_system(&text);
     let options =
         ProverOptions { memory, instances: 3, work: Some(10_000), ..ProverOptions::default() };
     let budget = Budget::default();
@@ -307,7 +307,7 @@ fn the_machine_of_words_agrees_with_the_naive_interpreter() {
     let mut compared = 0;
     for seed in 0..40 {
         let text = system(seed, 2);
-        let system = parsed(&text);
+        let system = parse_system(&text);
         for tso in [false, true] {
             let naive = Naive { system: &system, n: 2, tso, most: 1, candidates: Vec::new() };
             let Some(states) = naive.reach(3000) else { continue };
@@ -330,14 +330,14 @@ fn the_machine_of_words_agrees_with_the_naive_interpreter() {
 }
 
 /// Compares a certificate with samples of machine states.
-fn audited(system: &System, certificate: &str) {
+fn audit_certificate(system: &System, certificate: &str) {
     let request =
         AuditRequest { system, certificate, samples: 300, seed: 24301, enough: &|| false };
     let audit = mu_prove::audit(&request).unwrap_or_else(|d| panic!("{d}\n{certificate}"));
     assert!(audit.samples >= 300 && audit.steps > 0, "{audit:?}");
 }
 
-/// A ticket lock with words of a number of bits.
+/// Returns a ticket lock with words of a number of bits.
 fn ticket_lock(bits: u32, processes: Option<u32>) -> String {
     let number = processes.map_or(String::new(), |n| format!("number_procs {n}\n"));
     format!(
@@ -367,14 +367,14 @@ fn ticket_locks_with_words_that_wrap_are_proved() {
     for memory in [Memory::Sc, Memory::Tso] {
         for bits in [2, 3, 16, 32] {
             let text = ticket_lock(bits, None);
-            let system = parsed(&text);
+            let system = parse_system(&text);
             let outcome =
                 prove(&system, ProverOptions { memory, ..ProverOptions::default() }, &budget);
             let ProofVerdict::Safe { certificate, queries } = outcome.verdict else {
                 panic!("{bits} bits, {memory:?}: {:?}", outcome.verdict)
             };
             assert_eq!(queries.most, Some((1 << bits) - 1), "{certificate}");
-            audited(&system, &certificate);
+            audit_certificate(&system, &certificate);
             // Without the counting invariant the cubes are no proof.
             let lines = certificate.lines().filter(|l| !l.starts_with("count"));
             let without = lines.collect::<Vec<_>>().join("\n");
@@ -422,7 +422,7 @@ transition go ([p]) requires { At[p] = Wait } { At[p] := Critical }
     ];
     for (text, lines, transition) in cases {
         let certificate = format!("mu-check certificate 1\nmemory sc\n{lines}");
-        let found = mu_prove::verify(&parsed(text), &certificate, &Budget::default());
+        let found = mu_prove::verify(&parse_system(text), &certificate, &Budget::default());
         assert_eq!(found, Err(Rejection::Count(0, transition)), "{certificate}");
     }
 }
@@ -453,7 +453,7 @@ requires {{ At[p] = A && L[p] = X + Y + 1 }}
             Limits { timeout: Some(std::time::Duration::from_secs(3)), ..Limits::default() };
         let budget = Budget::new(limits);
         let start = std::time::Instant::now();
-        let outcome = prove(&parsed(&text(mask)), ProverOptions::default(), &budget);
+        let outcome = prove(&parse_system(&text(mask)), ProverOptions::default(), &budget);
         assert!(
             !matches!(outcome.verdict, ProofVerdict::Unsafe { .. }),
             "{mask}: {:?}",
@@ -477,7 +477,7 @@ fn ticket_locks_of_x86_programs_are_proved() {
             ..mu_cubicle::x86::TranslationOptions::default()
         };
         let translation = mu_cubicle::x86::translate(&program, options).expect("a system");
-        let system = parsed(&translation.file.to_string());
+        let system = parse_system(&translation.file.to_string());
         let options = ProverOptions { work: Some(2_000_000), ..ProverOptions::default() };
         let outcome = prove(&system, options, &budget);
         let ProofVerdict::Safe { certificate, queries } = outcome.verdict else {
@@ -485,7 +485,7 @@ fn ticket_locks_of_x86_programs_are_proved() {
         };
         assert_eq!(queries.most, Some((1 << bits) - 1), "{certificate}");
         assert!(mu_prove::verify(&system, &certificate, &budget).is_ok());
-        audited(&system, &certificate);
+        audit_certificate(&system, &certificate);
     }
 }
 
@@ -493,7 +493,7 @@ fn ticket_locks_of_x86_programs_are_proved() {
 fn the_ticket_lock_of_the_challenges_is_proved() {
     let budget = Budget::default();
     let path = format!("{}/../../specs/challenges/ticket_words.cub", env!("CARGO_MANIFEST_DIR"));
-    let system = parsed(&std::fs::read_to_string(path).expect("a system"));
+    let system = parse_system(&std::fs::read_to_string(path).expect("a system"));
     let outcome = prove(&system, ProverOptions::default(), &budget);
     let ProofVerdict::Safe { certificate, queries } = outcome.verdict else {
         panic!("{:?}", outcome.verdict)
@@ -501,5 +501,5 @@ fn the_ticket_lock_of_the_challenges_is_proved() {
     assert_eq!(queries.most, Some(65_535), "{certificate}");
     let line = "count At in {Wait, Critical, Leave} = word 16 1 Next + -1 Serving + 0";
     assert!(certificate.lines().any(|l| l == line), "{certificate}");
-    audited(&system, &certificate);
+    audit_certificate(&system, &certificate);
 }

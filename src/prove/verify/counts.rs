@@ -32,7 +32,7 @@ pub struct Count {
 }
 
 impl Count {
-    fn compared(&self, left: &WordSum, sign: Sign, right: &WordSum) -> Fact {
+    fn comparison(&self, left: &WordSum, sign: Sign, right: &WordSum) -> Fact {
         Fact::Words(Box::new(Words::new(self.bits, left, sign, right)))
     }
     /// Returns the fact that a process counts.
@@ -42,7 +42,7 @@ impl Count {
     /// Returns facts, of which one holds in an initial state of these processes if the invariant
     /// does not: a process counts, or the remainder is not zero.
     pub(super) fn wrong_initially(&self, named: usize) -> Vec<Fact> {
-        let other = self.compared(&self.sum, Sign::NotZero, &WordSum::default());
+        let other = self.comparison(&self.sum, Sign::NotZero, &WordSum::default());
         (0..narrow::byte(named)).map(|p| self.counts(p)).chain([other]).collect()
     }
     fn number(&self, n: i128) -> WordSum {
@@ -50,7 +50,8 @@ impl Count {
     }
     /// Returns the facts that follow for the named processes with these domains.
     pub fn facts(&self, world: World<'_>, domains: &Domains) -> Vec<Fact> {
-        let held = |p: u8| world.held(domains, &CertificateCell::new(self.symbol, [p], None));
+        let held =
+            |p: u8| world.possible_values(domains, &CertificateCell::new(self.symbol, [p], None));
         let all = || 0..narrow::byte(world.named);
         let inside = all().filter(|p| held(*p) & !self.values == 0).count() as i128;
         let outside = all().filter(|p| held(*p) & self.values == 0).count() as i128;
@@ -59,8 +60,8 @@ impl Count {
             return vec![Fact::ExcludedCube];
         }
         vec![
-            self.compared(&self.number(inside), Sign::AtMost, &self.sum),
-            self.compared(&self.sum, Sign::AtMost, &self.number(most - outside)),
+            self.comparison(&self.number(inside), Sign::AtMost, &self.sum),
+            self.comparison(&self.sum, Sign::AtMost, &self.number(most - outside)),
         ]
     }
 }
@@ -139,14 +140,14 @@ impl Verifier<'_> {
                 .collect();
             let cases = step.changes(&sum, places, count.bits).ok_or_else(refused)?;
             for CountCase { before, sums, values } in cases {
-                for (facts, change) in self.moved(count, &values) {
-                    let after = count.sum.replaced(&sums, count.bits);
+                for (facts, change) in self.count_changes(count, &values) {
+                    let after = count.sum.substitute(&sums, count.bits);
                     let expected = WordSum::new(
                         count.sum.terms.iter().copied(),
                         count.sum.constant + change,
                         count.bits,
                     );
-                    let wrong = count.compared(&after, Sign::NotZero, &expected);
+                    let wrong = count.comparison(&after, Sign::NotZero, &expected);
                     let cube = ExcludedCube {
                         named,
                         facts: [before.as_slice(), &facts, &[wrong]].concat(),
@@ -160,11 +161,15 @@ impl Verifier<'_> {
         })
     }
     /// Returns the cases of processes that counted before a step, with the change of the number.
-    fn moved(&self, count: &Count, values: &[(CertificateCell, u32)]) -> Vec<(Vec<Fact>, i128)> {
+    fn count_changes(
+        &self,
+        count: &Count,
+        values: &[(CertificateCell, u32)],
+    ) -> Vec<(Vec<Fact>, i128)> {
         let mut cases: Vec<(Vec<Fact>, i128)> = vec![(Vec::new(), 0)];
         for (cell, value) in values {
-            let counts = i128::from(count.values & super::logic::only(*value) != 0);
-            let all = self.world(1).all(cell);
+            let counts = i128::from(count.values & super::logic::singleton(*value) != 0);
+            let all = self.world(1).all_values(cell);
             cases = cases
                 .into_iter()
                 .flat_map(|(facts, change)| {

@@ -9,7 +9,7 @@
 //! states without the further process for all of them, which an invariant excludes: with more
 //! processes it may have none. Cost: the instances of `init` for a few numbers.
 
-use super::logic::{self, CertificateCell, Fact, OTHER, Point, Set, ValueKind, World, only};
+use super::logic::{self, CertificateCell, Fact, OTHER, Point, Set, ValueKind, World, singleton};
 use super::{ComparisonTranslator, Rejection, Verifier, choices};
 use mu_base::narrow;
 use mu_cubicle::system::Proc;
@@ -30,7 +30,7 @@ impl Verifier<'_> {
         let least = self.system.fixed.max(1) as usize;
         let assumed = self.system.invariants.iter().map(|c| c.params.len()).max().unwrap_or(0);
         let size = least.max(assumed);
-        let cells = self.holders(&[self.initial(size), self.excluded(size)].concat());
+        let cells = self.holders(&[self.initial(size), self.assumption_instances(size)].concat());
         let (arrays, variables): (Vec<CertificateCell>, Vec<CertificateCell>) =
             cells.iter().partition(|c| c.args().next().is_some());
         let may_differ = !cells.is_empty() && !self.system.invariants.is_empty();
@@ -43,7 +43,7 @@ impl Verifier<'_> {
         let inside_only = || {
             let instances = self.initial(bound);
             let cells = self.holders(&instances);
-            let inside = only(narrow::index(bound)) - 1;
+            let inside = singleton(narrow::index(bound)) - 1;
             let facts = cells.iter().map(|c| Fact::Among(*c, inside)).collect();
             !self.meets_none(bound, facts, &instances)
         };
@@ -66,7 +66,7 @@ impl Verifier<'_> {
     }
     /// Returns the conditions of the file's invariants: of each, for all distinct processes, one
     /// fact is false.
-    fn excluded(&self, named: usize) -> Instances {
+    fn assumption_instances(&self, named: usize) -> Instances {
         let mut found = Vec::new();
         for claim in &self.system.invariants {
             for map in choices(claim.params.len(), named, true) {
@@ -121,10 +121,10 @@ impl Verifier<'_> {
     }
     /// True unless the machine of exactly this number of processes has no initial state.
     fn has_initial_state(&self, named: usize) -> bool {
-        let (instances, excluded) = (self.initial(named), self.excluded(named));
+        let (instances, excluded) = (self.initial(named), self.assumption_instances(named));
         let all = [instances.as_slice(), &excluded].concat();
         let cells = self.holders(&all);
-        let inside: Set = only(narrow::index(named)) - 1;
+        let inside: Set = singleton(narrow::index(named)) - 1;
         let among = |c: &CertificateCell| Fact::Among(*c, inside);
         if !self.meets_none(named, cells.iter().map(among).collect(), &instances) {
             return excluded.is_empty()
@@ -132,7 +132,7 @@ impl Verifier<'_> {
         }
         cells.iter().enumerate().any(|(first, further)| {
             let mut facts: Vec<Fact> = cells[..first].iter().map(among).collect();
-            facts.push(Fact::Among(*further, only(OTHER)));
+            facts.push(Fact::Among(*further, singleton(OTHER)));
             facts.extend(
                 (0..narrow::byte(named))
                     .map(|p| Fact::Ahead(Point::Named(p), Point::Held(*further), true)),

@@ -5,7 +5,7 @@
 
 use super::logic::{
     CertificateCell, Domains, Fact, JOINT, OTHER, Point, Set, ValueKind, World, cells, members,
-    only, recell, stages_of,
+    recell, singleton, stages_of,
 };
 use super::{ExcludedCube, Verifier};
 use mu_base::narrow;
@@ -49,19 +49,23 @@ fn needs(kinds: &[ValueKind], fact: &Fact, named: usize) -> Set {
     let mut found = cells(fact)
         .iter()
         .flat_map(|c| c.args().chain(c.look.map(|v| v.0)))
-        .fold(0, |s, p| s | only(p.into()));
+        .fold(0, |s, p| s | singleton(p.into()));
     match fact {
         Fact::Among(c, set) if kinds[c.symbol()] == ValueKind::Process => {
-            found |= if set & only(OTHER) != 0 { only(narrow::index(named)) - 1 } else { *set };
+            found |= if set & singleton(OTHER) != 0 {
+                singleton(narrow::index(named)) - 1
+            } else {
+                *set
+            };
         }
         Fact::Ahead(a, b, _) => {
             for p in [a, b] {
                 if let Point::Named(n) = p {
-                    found |= only((*n).into());
+                    found |= singleton((*n).into());
                 }
             }
         }
-        Fact::Fence(p, _) => found |= only((*p).into()),
+        Fact::Fence(p, _) => found |= singleton((*p).into()),
         _ => {}
     }
     found
@@ -78,13 +82,13 @@ impl MatchingPlan {
         let needed: Vec<Set> = cube.facts.iter().map(|f| needs(kinds, f, cube.named)).collect();
         let mut order: Vec<u8> = (narrow::byte(fixed)..narrow::byte(cube.named)).collect();
         order.sort_by_key(|p| {
-            std::cmp::Reverse(needed.iter().filter(|n| **n & only((*p).into()) != 0).count())
+            std::cmp::Reverse(needed.iter().filter(|n| **n & singleton((*p).into()) != 0).count())
         });
         let mut steps = vec![Vec::new(); order.len() + 1];
         let mut staged = Vec::new();
         for (i, f) in cube.facts.iter().enumerate() {
             if stages_of(f).is_empty() {
-                let last = order.iter().rposition(|p| needed[i] & only((*p).into()) != 0);
+                let last = order.iter().rposition(|p| needed[i] & singleton((*p).into()) != 0);
                 steps[last.map_or(0, |l| l + 1)].push(i);
             } else {
                 staged.push(i);
@@ -194,9 +198,9 @@ impl<'a> MatchedCube<'a> {
     /// True if each fact about values that the plan requires may follow for some cell.
     pub(super) fn may_hold(&self, plan: &MatchingPlan) -> bool {
         plan.wanted.iter().all(|(symbol, set)| {
-            self.cells
-                .iter()
-                .any(|c| c.symbol() == *symbol && self.world.held(&self.domains, c) & !set == 0)
+            self.cells.iter().any(|c| {
+                c.symbol() == *symbol && self.world.possible_values(&self.domains, c) & !set == 0
+            })
         })
     }
     /// Returns the instance with the fewest facts, at most `most`, that do not follow, and without
@@ -337,7 +341,7 @@ impl<'a> MatchedCube<'a> {
     fn judge(&mut self, fact: &Fact, names: &[u8], places: &Places, of: &Fact) -> Truth {
         match fact {
             Fact::Among(c, set) => {
-                let domain = self.world.held(&self.domains, c);
+                let domain = self.world.possible_values(&self.domains, c);
                 if domain & !set == 0 {
                     return Truth::Yes;
                 }
@@ -416,14 +420,14 @@ pub(super) fn instance(
     let cell = |c: &CertificateCell| c.renamed(name).with_view(c.look.and_then(place));
     match fact {
         Fact::Among(c, set) if kinds[c.symbol()] == ValueKind::Process => {
-            let mut image =
-                members(set & !only(OTHER)).fold(0, |s, v| s | only(u32::from(names[v as usize])));
-            if set & only(OTHER) != 0 {
+            let mut image = members(set & !singleton(OTHER))
+                .fold(0, |s, v| s | singleton(u32::from(names[v as usize])));
+            if set & singleton(OTHER) != 0 {
                 let taken = names
                     .iter()
                     .filter(|n| usize::from(**n) < named)
-                    .fold(0, |s, n| s | only((*n).into()));
-                image |= only(OTHER) | (only(narrow::index(named)) - 1) & !taken;
+                    .fold(0, |s, n| s | singleton((*n).into()));
+                image |= singleton(OTHER) | (singleton(narrow::index(named)) - 1) & !taken;
             }
             Fact::Among(cell(c), image)
         }

@@ -7,7 +7,7 @@
 //! too large gets the answer *no contradiction*, so that a certificate is rejected, not accepted.
 
 use super::counts::Count;
-use super::sums::{CellSum, unbalanced};
+use super::sums::{CellSum, has_contradiction};
 use super::words::{Words, inconsistent};
 use mu_base::narrow;
 use std::sync::atomic::AtomicU64;
@@ -24,13 +24,13 @@ const NO_INDEX: u8 = 255;
 pub type Set = u128;
 
 /// Returns the set of one value.
-pub fn only(value: u32) -> Set {
+pub fn singleton(value: u32) -> Set {
     1 << value
 }
 
 /// Returns the values of a set, ascending.
 pub fn members(set: Set) -> impl DoubleEndedIterator<Item = u32> {
-    (0..128).filter(move |v| set & only(*v) != 0)
+    (0..128).filter(move |v| set & singleton(*v) != 0)
 }
 
 /// A cell, in the view of a process at a stage, or now.
@@ -154,7 +154,7 @@ impl Domains {
                 d.1 != old
             }
             None => {
-                let all = world.all(cell);
+                let all = world.all_values(cell);
                 self.0.push((*cell, all & set));
                 all & set != all
             }
@@ -167,11 +167,13 @@ impl Domains {
 
 impl World<'_> {
     /// Returns all values of a cell.
-    pub fn all(&self, cell: &CertificateCell) -> Set {
+    pub fn all_values(&self, cell: &CertificateCell) -> Set {
         match self.kinds.get(cell.symbol()) {
-            Some(ValueKind::Values(n)) => only(*n) - 1,
-            Some(ValueKind::Process) if self.closed => only(narrow::index(self.named)) - 1,
-            Some(ValueKind::Process) => (only(narrow::index(self.named)) - 1) | only(OTHER),
+            Some(ValueKind::Values(n)) => singleton(*n) - 1,
+            Some(ValueKind::Process) if self.closed => singleton(narrow::index(self.named)) - 1,
+            Some(ValueKind::Process) => {
+                (singleton(narrow::index(self.named)) - 1) | singleton(OTHER)
+            }
             _ => 0,
         }
     }
@@ -183,17 +185,17 @@ impl World<'_> {
         matches!(self.kinds.get(cell.symbol()), Some(ValueKind::Integer | ValueKind::Word(_)))
     }
     /// Returns the possible values of a cell.
-    pub fn held(&self, domains: &Domains, cell: &CertificateCell) -> Set {
-        domains.get(cell).unwrap_or_else(|| self.all(cell))
+    pub fn possible_values(&self, domains: &Domains, cell: &CertificateCell) -> Set {
+        domains.get(cell).unwrap_or_else(|| self.all_values(cell))
     }
     /// Returns the set if it contains one process, which has a name.
     fn single(&self, set: Set) -> Option<Set> {
-        (set.is_power_of_two() && set != only(OTHER)).then_some(set)
+        (set.is_power_of_two() && set != singleton(OTHER)).then_some(set)
     }
     /// Returns the negation of a fact other than a fence.
     pub fn opposite(&self, fact: &Fact) -> Fact {
         match fact {
-            Fact::Among(c, set) => Fact::Among(*c, self.all(c) & !set),
+            Fact::Among(c, set) => Fact::Among(*c, self.all_values(c) & !set),
             Fact::Twins(a, b, same) => Fact::Twins(*a, *b, !same),
             Fact::Ahead(a, b, strict) => Fact::Ahead(*b, *a, !strict),
             Fact::Sum(s) => Fact::Sum(s.opposite()),
@@ -223,18 +225,18 @@ impl World<'_> {
             return true;
         }
         let Some(cell) = self.open_cell(facts, &domains) else {
-            return self.disordered(facts, &domains)
+            return self.is_disordered(facts, &domains)
                 || unequal(facts)
-                || unbalanced(*self, facts, budget)
+                || has_contradiction(*self, facts, budget)
                 || inconsistent(*self, facts, budget);
         };
-        members(self.held(&domains, &cell)).rev().all(|v| {
+        members(self.possible_values(&domains, &cell)).rev().all(|v| {
             if *budget == 0 {
                 return false;
             }
             *budget -= 1;
             let mut next = domains.clone();
-            next.narrow(*self, &cell, only(v));
+            next.narrow(*self, &cell, singleton(v));
             self.search(facts, next, budget)
         })
     }
@@ -252,15 +254,15 @@ impl World<'_> {
             return false;
         }
         let Some(cell) = self.open_cell(facts, &domains) else {
-            return !self.disordered(facts, &domains) && !unequal(facts);
+            return !self.is_disordered(facts, &domains) && !unequal(facts);
         };
-        members(self.held(&domains, &cell)).rev().any(|v| {
+        members(self.possible_values(&domains, &cell)).rev().any(|v| {
             if *budget == 0 {
                 return false;
             }
             *budget -= 1;
             let mut next = domains.clone();
-            next.narrow(*self, &cell, only(v));
+            next.narrow(*self, &cell, singleton(v));
             self.finds_state(facts, next, budget)
         })
     }
@@ -269,7 +271,7 @@ impl World<'_> {
     fn open_cell(&self, facts: &[Fact], domains: &Domains) -> Option<CertificateCell> {
         let mut open: Option<(u32, CertificateCell)> = None;
         let mut offer = |c: &CertificateCell| {
-            let size = self.held(domains, c).count_ones();
+            let size = self.possible_values(domains, c).count_ones();
             if size > 1 && open.is_none_or(|o| size < o.0) {
                 open = Some((size, *c));
             }
@@ -278,7 +280,9 @@ impl World<'_> {
             match f {
                 Fact::Twins(a, b, false)
                     if self.is_discrete(a)
-                        && self.held(domains, a) & self.held(domains, b) & !self.unnamed(a)
+                        && self.possible_values(domains, a)
+                            & self.possible_values(domains, b)
+                            & !self.unnamed_processes(a)
                             != 0 =>
                 {
                     offer(a);
@@ -297,8 +301,12 @@ impl World<'_> {
         open.map(|o| o.1)
     }
     /// Returns the unnamed processes, as values of the cell: two cells may contain different ones.
-    fn unnamed(&self, cell: &CertificateCell) -> Set {
-        if self.kinds.get(cell.symbol()) == Some(&ValueKind::Process) { only(OTHER) } else { 0 }
+    fn unnamed_processes(&self, cell: &CertificateCell) -> Set {
+        if self.kinds.get(cell.symbol()) == Some(&ValueKind::Process) {
+            singleton(OTHER)
+        } else {
+            0
+        }
     }
     /// Returns the values that the facts allow for each cell; `None` if some cell has none.
     pub fn domains(&self, facts: &[Fact]) -> Option<Domains> {
@@ -325,11 +333,11 @@ impl World<'_> {
                 if !self.is_discrete(a) {
                     continue;
                 }
-                let (x, y) = (self.held(domains, a), self.held(domains, b));
+                let (x, y) = (self.possible_values(domains, a), self.possible_values(domains, b));
                 let (p, q) = if *same {
                     (x & y, x & y)
                 } else {
-                    let process = self.unnamed(a) != 0;
+                    let process = self.unnamed_processes(a) != 0;
                     let one = |s: Set| {
                         if process { self.single(s) } else { s.is_power_of_two().then_some(s) }
                     };
@@ -348,7 +356,7 @@ impl World<'_> {
         }
     }
     /// True if the order of processes has a cycle; every cell in it has one value.
-    fn disordered(&self, facts: &[Fact], domains: &Domains) -> bool {
+    fn is_disordered(&self, facts: &[Fact], domains: &Domains) -> bool {
         if !facts.iter().any(|f| matches!(f, Fact::Ahead(..))) {
             return false;
         }
@@ -356,7 +364,7 @@ impl World<'_> {
         let mut held: Vec<CertificateCell> = Vec::new();
         let mut node = |p: &Point| match p {
             Point::Named(n) => usize::from(*n),
-            Point::Held(c) => match self.single(self.held(domains, c)) {
+            Point::Held(c) => match self.single(self.possible_values(domains, c)) {
                 Some(one) => one.trailing_zeros() as usize,
                 None => {
                     let at = held.iter().position(|h| h == c).unwrap_or_else(|| {
@@ -375,7 +383,8 @@ impl World<'_> {
                     edges.push((x, y, *strict || (x != y && x.min(y) < self.named)));
                 }
                 Fact::Twins(a, b, true)
-                    if self.held(domains, a) == only(OTHER) && self.unnamed(a) != 0 =>
+                    if self.possible_values(domains, a) == singleton(OTHER)
+                        && self.unnamed_processes(a) != 0 =>
                 {
                     let (x, y) = (node(&Point::Held(*a)), node(&Point::Held(*b)));
                     edges.extend([(x, y, false), (y, x, false)]);
@@ -404,7 +413,7 @@ impl World<'_> {
         (0..count).any(|x| reach[x * count + x] == 2)
     }
     /// Returns facts that follow without the cell, which is eliminated as an arbitrary value.
-    pub fn without(&self, facts: Vec<Fact>, cell: &CertificateCell) -> Vec<Fact> {
+    pub fn eliminate_cell(&self, facts: Vec<Fact>, cell: &CertificateCell) -> Vec<Fact> {
         let (with, mut rest): (Vec<Fact>, Vec<Fact>) =
             facts.into_iter().partition(|f| cells(f).contains(cell));
         let twin = with.iter().find_map(|f| match f {
@@ -421,7 +430,7 @@ impl World<'_> {
             }
             return rest;
         }
-        rest.extend(super::sums::without(&with, cell).into_iter().map(Fact::Sum));
+        rest.extend(super::sums::consequences_without(&with, cell).into_iter().map(Fact::Sum));
         rest
     }
 }

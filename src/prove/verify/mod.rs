@@ -668,9 +668,9 @@ impl Verifier<'_> {
                 return Err(Rejection::Stopped(Stop::States));
             }
             let world = self.world(named);
-            let facts = self.widened(never, named);
+            let facts = self.facts_with_names(never, named);
             let step = self.step(t, binding, world);
-            for before in step.before(&facts) {
+            for before in step.predecessors(&facts) {
                 queries += 1;
                 let before = ExcludedCube { named, facts: before };
                 if !is_inside(&before) {
@@ -682,7 +682,7 @@ impl Verifier<'_> {
         Ok(queries)
     }
     /// Returns the facts of the cube with additional names.
-    fn widened(&self, cube: &ExcludedCube, named: usize) -> Vec<Fact> {
+    fn facts_with_names(&self, cube: &ExcludedCube, named: usize) -> Vec<Fact> {
         let wide = |f: &Fact| match f {
             Fact::Among(c, set) if self.kinds[c.symbol()] == ValueKind::Process => {
                 Fact::Among(*c, wider(*set, cube.named, named))
@@ -701,7 +701,7 @@ impl Verifier<'_> {
         if cube.named > 0 {
             return Cow::Borrowed(cube);
         }
-        Cow::Owned(ExcludedCube { named: 1, facts: self.widened(cube, 1) })
+        Cow::Owned(ExcludedCube { named: 1, facts: self.facts_with_names(cube, 1) })
     }
     fn split(&self, cube: &ExcludedCube, first: Option<usize>, depth: u32) -> bool {
         let Some(mut target) = MatchedCube::new(self, cube) else { return true };

@@ -2,7 +2,7 @@
 //! the expected input.
 
 use super::counts::Count;
-use super::logic::{CertificateCell, Fact, JOINT, OTHER, Point, ValueKind, only};
+use super::logic::{CertificateCell, Fact, JOINT, OTHER, Point, ValueKind, singleton};
 use super::sums::{CellSum, Sign};
 use super::words::{WordSum, Words};
 use super::{Certificate, ExcludedCube};
@@ -134,10 +134,10 @@ impl CertificateReader<'_> {
             }
             ["sum", rest @ ..] => self.sum(rest),
             ["word", rest @ ..] => self.words(rest),
-            _ => self.among(text),
+            _ => self.membership(text),
         }
     }
-    fn among(&self, text: &str) -> Read<Fact> {
+    fn membership(&self, text: &str) -> Read<Fact> {
         let parts = text
             .split_once(" in ")
             .and_then(|(c, s)| Some((c, s.trim().strip_prefix('{')?.strip_suffix('}')?)));
@@ -148,13 +148,13 @@ impl CertificateReader<'_> {
         let mut values = 0;
         for v in set.split(',').map(str::trim).filter(|v| !v.is_empty()) {
             match self.kinds[cell.symbol()] {
-                ValueKind::Process if v == "other" => values |= only(OTHER),
-                ValueKind::Process => values |= only(u32::from(self.process(v)?)),
+                ValueKind::Process if v == "other" => values |= singleton(OTHER),
+                ValueKind::Process => values |= singleton(u32::from(self.process(v)?)),
                 ValueKind::Values(_) => {
                     let of = self.system.type_of(self.system.symbols[cell.symbol()].sort);
                     match of.constructors.iter().position(|c| self.system.constructor(*c).name == v)
                     {
-                        Some(i) => values |= only(narrow::index(i)),
+                        Some(i) => values |= singleton(narrow::index(i)),
                         None => {
                             return self
                                 .fail_at(v, format!("`{v}` is not a value of type `{}`", of.name));
@@ -252,7 +252,7 @@ impl CertificateReader<'_> {
             let Some(at) = at else {
                 return self.fail_at(v, format!("`{v}` is not a value of type `{}`", of.name));
             };
-            set |= only(narrow::index(at));
+            set |= singleton(narrow::index(at));
         }
         let bits = match bits.parse::<u32>() {
             Ok(bits) if (1..=32).contains(&bits) => bits,

@@ -15,7 +15,7 @@
 use super::counts::Count;
 use super::inclusion::{Places, ends_last, instance};
 use super::logic::{
-    CertificateCell, Fact, JOINT, OTHER, Point, ValueKind, members, only, stages_of,
+    CertificateCell, Fact, JOINT, OTHER, Point, ValueKind, members, singleton, stages_of,
 };
 use super::sums::Sign;
 use super::words::WordSum;
@@ -65,12 +65,12 @@ impl Text<'_> {
             Fact::Among(c, set) => {
                 let name = self.cell(c);
                 let process = self.verifier.kinds[c.symbol()] == ValueKind::Process;
-                let mut parts: Vec<String> = members(set & !only(OTHER))
+                let mut parts: Vec<String> = members(set & !singleton(OTHER))
                     .map(|v| {
                         if process { format!("(= {name} p{v})") } else { format!("(= {name} {v})") }
                     })
                     .collect();
-                if set & only(OTHER) != 0 {
+                if set & singleton(OTHER) != 0 {
                     let distinct: Vec<String> =
                         (0..self.named).map(|p| format!("(distinct {name} p{p})")).collect();
                     parts.push(format!("(and true {})", distinct.join(" ")));

@@ -6,8 +6,8 @@
 //! *every* division that preserves the order of stages is tried; none is dropped for being covered.
 
 use super::logic::{
-    CertificateCell, Fact, JOINT, OTHER, Point, Set, ValueKind, World, cells, members, only,
-    recell, stages_of,
+    CertificateCell, Fact, JOINT, OTHER, Point, Set, ValueKind, World, cells, members, recell,
+    singleton, stages_of,
 };
 use super::sums::{CellSum, LARGEST, Sign};
 use super::words::{WordSum, Words};
@@ -68,7 +68,7 @@ impl ScaledSum {
         self.terms.iter().any(|(c, _)| c.look == FORGOTTEN)
     }
     /// Builds the comparison of a sum of these with factors as a fact.
-    fn compared(parts: &[(&ScaledSum, i128)], constant: i128, sign: Sign) -> Option<Fact> {
+    fn comparison(parts: &[(&ScaledSum, i128)], constant: i128, sign: Sign) -> Option<Fact> {
         let scale = parts.iter().fold(1, |l: i128, p| l.lcm(&p.0.scale));
         if scale > LARGEST {
             return None;
@@ -114,7 +114,7 @@ impl ComparisonTranslator<'_> {
             (self.look)(a),
         )
     }
-    fn held(&self, term: &Term) -> PriorValue {
+    fn prior_value(&self, term: &Term) -> PriorValue {
         match term {
             Term::Proc(p) => PriorValue::Process((self.process)(*p)),
             Term::Cons(c) => PriorValue::Constant(self.index[c.index()]),
@@ -147,7 +147,7 @@ impl ComparisonTranslator<'_> {
     }
     /// Builds a comparison of words; `None` if it always holds.
     fn words(&self, w: &system::Words) -> Option<Fact> {
-        let part = |sum: &system::Sum| match self.held(&Term::Sum(sum.clone())) {
+        let part = |sum: &system::Sum| match self.prior_value(&Term::Sum(sum.clone())) {
             PriorValue::Sum(s) => self.part(&s, w.bits),
             _ => WordSum::default(),
         };
@@ -157,7 +157,7 @@ impl ComparisonTranslator<'_> {
             ComparisonOp::Lt => Sign::Less,
             ComparisonOp::Le => Sign::AtMost,
         };
-        compared(Words::new(w.bits, &part(&w.left), sign, &part(&w.right)))
+        word_fact(Words::new(w.bits, &part(&w.left), sign, &part(&w.right)))
     }
     fn part(&self, sum: &ScaledSum, bits: u32) -> WordSum {
         sum.part(bits).unwrap_or_else(|| {
@@ -175,9 +175,9 @@ impl ComparisonTranslator<'_> {
                 Atom::Fence(_) => fence = true,
                 Atom::Compare(l, op, r) => facts.extend(compare(
                     self.world,
-                    &self.held(l),
+                    &self.prior_value(l),
                     *op,
-                    &self.held(r),
+                    &self.prior_value(r),
                     self.overflow,
                 )),
                 Atom::Words(w) => facts.extend(self.words(w)),
@@ -188,8 +188,8 @@ impl ComparisonTranslator<'_> {
 }
 
 /// Returns a comparison of words as a fact; `None` if it always holds.
-fn compared(words: Words) -> Option<Fact> {
-    match words.known() {
+fn word_fact(words: Words) -> Option<Fact> {
+    match words.truth() {
         Some(true) => None,
         Some(false) => Some(Fact::ExcludedCube),
         None => Some(Fact::Words(Box::new(words))),
@@ -207,8 +207,8 @@ fn compare(
     let known = |holds: bool| if holds { None } else { Some(Fact::ExcludedCube) };
     let equal = op == ComparisonOp::Eq;
     let among = |c: &CertificateCell, v: u32| {
-        let set = if equal { only(v) } else { !only(v) };
-        Some(Fact::Among(*c, world.all(c) & set))
+        let set = if equal { singleton(v) } else { !singleton(v) };
+        Some(Fact::Among(*c, world.all_values(c) & set))
     };
     let order = |a: Point, b: Point| match (&a, &b) {
         (Point::Named(x), Point::Named(y)) if x == y => known(op == ComparisonOp::Le),
@@ -227,7 +227,7 @@ fn compare(
                 ComparisonOp::Lt => Sign::Less,
                 ComparisonOp::Le => Sign::AtMost,
             };
-            let fact = ScaledSum::compared(&[(a, 1), (b, -1)], 0, sign);
+            let fact = ScaledSum::comparison(&[(a, 1), (b, -1)], 0, sign);
             if fact.is_none() {
                 overflow.store(true, Ordering::Relaxed);
             }
@@ -331,7 +331,7 @@ impl BackwardStep<'_> {
     }
     /// Returns all conjunctions from which the step may lead to the facts, except contradictory
     /// ones.
-    pub fn before(&self, after: &[Fact]) -> Vec<Vec<Fact>> {
+    pub fn predecessors(&self, after: &[Fact]) -> Vec<Vec<Fact>> {
         let mut facts: Vec<Fact> = after.to_vec();
         // Make room for the stage of this step.
         if let Some(p) = self.actor()
@@ -441,14 +441,14 @@ impl BackwardStep<'_> {
         }
     }
     /// Returns the cell that represents an arbitrary value after an update.
-    fn forgotten(&self, cell: &CertificateCell) -> PriorValue {
+    fn arbitrary_value(&self, cell: &CertificateCell) -> PriorValue {
         self.own(&cell.with_view(FORGOTTEN))
     }
     /// Returns the possible values that the step gives a cell.
     fn set(&self, cell: &CertificateCell) -> Vec<Choice> {
         let value = |v: &AssignedValue, bound: &Bound| match v {
-            AssignedValue::Any => self.forgotten(cell),
-            AssignedValue::Term(t) => self.with(bound, |r| r.held(t)),
+            AssignedValue::Any => self.arbitrary_value(cell),
+            AssignedValue::Term(t) => self.with(bound, |r| r.prior_value(t)),
         };
         for u in &self.transition.updates {
             if u.symbol().index() != cell.symbol() {
@@ -515,7 +515,7 @@ impl BackwardStep<'_> {
                 return;
             }
             for c in lost {
-                before = self.world.without(before, &c);
+                before = self.world.eliminate_cell(before, &c);
             }
             self.everyone(before, found);
             return;
@@ -552,8 +552,8 @@ impl BackwardStep<'_> {
         let known = |holds: bool| if holds { None } else { Some(Fact::ExcludedCube) };
         match fact {
             Fact::Among(c, set) => match of(c) {
-                PriorValue::Process(p) => known(set & only(u32::from(p)) != 0),
-                PriorValue::Constant(v) => known(set & only(v) != 0),
+                PriorValue::Process(p) => known(set & singleton(u32::from(p)) != 0),
+                PriorValue::Constant(v) => known(set & singleton(v) != 0),
                 PriorValue::Cell(c) => Some(Fact::Among(c, *set)),
                 PriorValue::Sum(..) => None,
             },
@@ -577,7 +577,7 @@ impl BackwardStep<'_> {
                         |(v, f)| if let PriorValue::Sum(p) = v { Some((p, *f)) } else { None },
                     )
                     .collect();
-                let fact = ScaledSum::compared(&parts, s.constant, s.sign);
+                let fact = ScaledSum::comparison(&parts, s.constant, s.sign);
                 if fact.is_none() {
                     self.overflow.store(true, Ordering::Relaxed);
                 }
@@ -592,7 +592,7 @@ impl BackwardStep<'_> {
                     }
                     part
                 };
-                compared(w.put(&sum))
+                word_fact(w.put(&sum))
             }
             Fact::Fence(..) | Fact::ExcludedCube => Some(fact.clone()),
         }
@@ -647,11 +647,11 @@ fn relook(fact: &Fact, to: &dyn Fn((u8, u8)) -> (u8, u8)) -> Fact {
 
 /// Converts a set of processes to more names.
 pub fn wider(set: Set, from: usize, named: usize) -> Set {
-    if set & only(OTHER) == 0 {
+    if set & singleton(OTHER) == 0 {
         set
     } else {
-        set | members(only(narrow::index(named)) - 1)
+        set | members(singleton(narrow::index(named)) - 1)
             .filter(|v| *v >= narrow::index(from))
-            .fold(0, |s, v| s | only(v))
+            .fold(0, |s, v| s | singleton(v))
     }
 }

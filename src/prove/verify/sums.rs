@@ -40,7 +40,7 @@ pub struct CellSum {
 }
 
 /// Sorts terms and combines equal cells, without zero factors; `None` if a number is too large.
-fn merged(mut terms: Vec<(CertificateCell, i128)>) -> Option<Vec<(CertificateCell, i128)>> {
+fn merge_terms(mut terms: Vec<(CertificateCell, i128)>) -> Option<Vec<(CertificateCell, i128)>> {
     terms.sort_unstable_by_key(|t| t.0);
     let mut list: Vec<(CertificateCell, i128)> = Vec::with_capacity(terms.len());
     for (cell, factor) in terms {
@@ -56,16 +56,16 @@ fn merged(mut terms: Vec<(CertificateCell, i128)>) -> Option<Vec<(CertificateCel
 impl CellSum {
     /// Builds the sum without a common divisor; `None` if a number is too large.
     pub fn new(terms: Vec<(CertificateCell, i128)>, constant: i128, sign: Sign) -> Option<CellSum> {
-        let sum = CellSum::divided(terms, constant, sign)?;
+        let sum = CellSum::normalised(terms, constant, sign)?;
         let small = |n: &i128| (-LARGEST..=LARGEST).contains(n);
         (sum.terms.iter().all(|t| small(&t.1)) && small(&sum.constant)).then_some(sum)
     }
-    fn divided(
+    fn normalised(
         terms: Vec<(CertificateCell, i128)>,
         mut constant: i128,
         sign: Sign,
     ) -> Option<CellSum> {
-        let mut terms = merged(terms)?;
+        let mut terms = merge_terms(terms)?;
         let divisor = terms.iter().fold(constant.checked_abs()?, |g, t| g.gcd(&t.1));
         // Normal form of an equation: the first factor is positive.
         let turned =
@@ -121,7 +121,7 @@ impl CellSum {
     pub fn map(&self, to: &dyn Fn(&CertificateCell) -> CertificateCell) -> CellSum {
         let terms: Vec<(CertificateCell, i128)> =
             self.terms.iter().map(|t| (to(&t.0), t.1)).collect();
-        CellSum::divided(terms, self.constant, self.sign)
+        CellSum::normalised(terms, self.constant, self.sign)
             .expect("a few numbers of 60 bits add up to fewer than 127")
     }
 }
@@ -137,7 +137,7 @@ pub(super) struct SumRow {
 impl SumRow {
     /// Builds the comparison of a sum of a few small numbers: at most zero.
     pub(super) fn at_most(terms: Vec<(CertificateCell, i128)>, constant: i128) -> SumRow {
-        SumRow { terms: merged(terms).unwrap_or_default(), constant, sign: Sign::AtMost }
+        SumRow { terms: merge_terms(terms).unwrap_or_default(), constant, sign: Sign::AtMost }
     }
     /// Builds the equation of a sum of a few small numbers and zero.
     pub(super) fn zero(terms: Vec<(CertificateCell, i128)>, constant: i128) -> SumRow {
@@ -176,7 +176,7 @@ impl SumRow {
             (Sign::Less, _) | (_, Sign::Less) => Sign::Less,
             (_, s) => s,
         };
-        let mut row = SumRow { terms: merged(terms)?, constant, sign };
+        let mut row = SumRow { terms: merge_terms(terms)?, constant, sign };
         let divisor = row.terms.iter().fold(row.constant.checked_abs()?, |g, t| g.gcd(&t.1));
         if divisor > 1 {
             row.terms.iter_mut().for_each(|t| t.1 /= divisor);
@@ -186,7 +186,7 @@ impl SumRow {
     }
     /// Normalises a row over integers: divides by the common divisor, rounds the constant up, makes
     /// strict comparisons non-strict. `None` if it cannot hold.
-    fn rounded(mut self, world: World<'_>) -> Option<SumRow> {
+    fn round(mut self, world: World<'_>) -> Option<SumRow> {
         if self.is_false() {
             return None;
         }
@@ -212,27 +212,27 @@ impl SumRow {
 
 /// Adds the two rows so that the cell cancels, if they bound it from opposite sides or one is an
 /// equation.
-fn joined(a: &SumRow, b: &SumRow, cell: &CertificateCell) -> Option<SumRow> {
+fn cancel(a: &SumRow, b: &SumRow, cell: &CertificateCell) -> Option<SumRow> {
     let (f, g) = (a.factor(cell), b.factor(cell));
     if a.sign == Sign::Zero {
         // b * |f| - a * g * sign(f)
         return b.plus(f.checked_abs()?, a, -g.checked_mul(f.signum())?);
     }
     if b.sign == Sign::Zero {
-        return joined(b, a, cell);
+        return cancel(b, a, cell);
     }
     a.plus(g.checked_abs()?, b, f.checked_abs()?)
 }
 
 /// True if the sums among the facts contradict each other. *No* may be wrong, *yes* is not.
-pub fn unbalanced(world: World<'_>, facts: &[Fact], budget: &mut u32) -> bool {
+pub fn has_contradiction(world: World<'_>, facts: &[Fact], budget: &mut u32) -> bool {
     let sums =
         facts.iter().filter_map(|f| if let Fact::Sum(s) = f { Some(SumRow::of(s)) } else { None });
     let (differ, rows): (Vec<SumRow>, Vec<SumRow>) = sums.partition(|r| r.sign == Sign::NotZero);
     if rows.is_empty() && differ.is_empty() {
         return false;
     }
-    match unsettled(&rows, differ) {
+    match open_differences(&rows, differ) {
         Some(differ) => empty(world, rows, &differ, budget),
         None => true,
     }
@@ -288,7 +288,7 @@ pub fn surely_holds(facts: &[Fact]) -> bool {
 /// Returns the differences that must be split into less and greater; `None` if one fails. A
 /// difference that equations decide need not be split, nor one about a cell without other rows:
 /// finitely many of infinitely many values are excluded. Dropping a difference is always sound.
-fn unsettled(rows: &[SumRow], differ: Vec<SumRow>) -> Option<Vec<SumRow>> {
+fn open_differences(rows: &[SumRow], differ: Vec<SumRow>) -> Option<Vec<SumRow>> {
     let mut rows = rows.to_vec();
     let mut reduced = differ.clone();
     while let Some(at) = rows.iter().position(|r| r.sign == Sign::Zero && !r.terms.is_empty()) {
@@ -297,7 +297,7 @@ fn unsettled(rows: &[SumRow], differ: Vec<SumRow>) -> Option<Vec<SumRow>> {
             return Some(differ);
         };
         for r in rows.iter_mut().chain(&mut reduced).filter(|r| r.factor(&cell) != 0) {
-            match joined(&row, r, &cell) {
+            match cancel(&row, r, &cell) {
                 Some(next) => *r = next,
                 None => return Some(differ),
             }
@@ -313,7 +313,7 @@ fn unsettled(rows: &[SumRow], differ: Vec<SumRow>) -> Option<Vec<SumRow>> {
 }
 
 fn empty(world: World<'_>, rows: Vec<SumRow>, differ: &[SumRow], budget: &mut u32) -> bool {
-    if eliminated(world, rows.clone(), budget) {
+    if eliminate_all(world, rows.clone(), budget) {
         return true;
     }
     let Some((first, rest)) = differ.split_first() else { return false };
@@ -330,15 +330,14 @@ fn empty(world: World<'_>, rows: Vec<SumRow>, differ: &[SumRow], budget: &mut u3
 }
 
 /// Eliminates all cells. Returns true if a contradiction remains.
-fn eliminated(world: World<'_>, rows: Vec<SumRow>, budget: &mut u32) -> bool {
-    *budget > 0 && eliminated_within(world, rows, MAX_CONSTRAINTS)
+fn eliminate_all(world: World<'_>, rows: Vec<SumRow>, budget: &mut u32) -> bool {
+    *budget > 0 && eliminate_within(world, rows, MAX_CONSTRAINTS)
 }
 
 /// Eliminates all cells, with at most `most` rows at a time. Returns true if a contradiction
 /// remains.
-pub(super) fn eliminated_within(world: World<'_>, rows: Vec<SumRow>, most: usize) -> bool {
-    let Some(mut rows) =
-        rows.into_iter().map(|r| r.rounded(world)).collect::<Option<Vec<SumRow>>>()
+pub(super) fn eliminate_within(world: World<'_>, rows: Vec<SumRow>, most: usize) -> bool {
+    let Some(mut rows) = rows.into_iter().map(|r| r.round(world)).collect::<Option<Vec<SumRow>>>()
     else {
         return true;
     };
@@ -369,19 +368,19 @@ pub(super) fn eliminated_within(world: World<'_>, rows: Vec<SumRow>, most: usize
         rows = without;
         let mut new = Vec::new();
         match &solved {
-            Some(row) => new.extend(with.iter().filter_map(|r| joined(row, r, &cell))),
+            Some(row) => new.extend(with.iter().filter_map(|r| cancel(row, r, &cell))),
             None => {
                 for a in with.iter().filter(|r| r.factor(&cell) > 0) {
                     new.extend(
                         with.iter()
                             .filter(|r| r.factor(&cell) < 0)
-                            .filter_map(|b| joined(a, b, &cell)),
+                            .filter_map(|b| cancel(a, b, &cell)),
                     );
                 }
             }
         }
         for row in new {
-            match row.rounded(world) {
+            match row.round(world) {
                 Some(row) => rows.push(row),
                 None => return true,
             }
@@ -403,7 +402,7 @@ fn cheapest(rows: &[SumRow]) -> Option<CertificateCell> {
 }
 
 /// Returns consequences of the sums among the facts without the cell.
-pub fn without(facts: &[Fact], cell: &CertificateCell) -> Vec<CellSum> {
+pub fn consequences_without(facts: &[Fact], cell: &CertificateCell) -> Vec<CellSum> {
     let rows: Vec<SumRow> = facts
         .iter()
         .filter_map(|f| if let Fact::Sum(s) = f { Some(SumRow::of(s)) } else { None })
@@ -415,7 +414,7 @@ pub fn without(facts: &[Fact], cell: &CertificateCell) -> Vec<CellSum> {
             let opposite = (a.factor(cell) > 0) != (b.factor(cell) > 0);
             if opposite || a.sign == Sign::Zero || b.sign == Sign::Zero {
                 found.extend(
-                    joined(a, b, cell).and_then(|r| CellSum::new(r.terms, r.constant, r.sign)),
+                    cancel(a, b, cell).and_then(|r| CellSum::new(r.terms, r.constant, r.sign)),
                 );
             }
         }

@@ -10,7 +10,7 @@
 //! gives *no contradiction*, which can only reject a certificate.
 
 use super::logic::{CertificateCell, Fact, World};
-use super::sums::{Sign, SumRow, eliminated_within};
+use super::sums::{Sign, SumRow, eliminate_within};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
@@ -80,7 +80,7 @@ impl WordSum {
         WordSum::new(terms, constant, bits)
     }
     /// Returns the sum after an assignment of sums to cells.
-    pub(super) fn replaced(&self, sums: &[(CertificateCell, WordSum)], bits: u32) -> WordSum {
+    pub(super) fn substitute(&self, sums: &[(CertificateCell, WordSum)], bits: u32) -> WordSum {
         self.put(&|c| sums.iter().find(|s| s.0 == *c).map(|s| s.1.clone()), bits)
     }
     /// Returns the factor of a cell with the smallest absolute value.
@@ -108,7 +108,7 @@ impl Words {
         Words { bits, left, sign, right: WordSum::default() }
     }
     /// Returns the truth of a comparison without cells; `None` if it has cells.
-    pub fn known(&self) -> Option<bool> {
+    pub fn truth(&self) -> Option<bool> {
         if !self.left.terms.is_empty() || !self.right.terms.is_empty() {
             return None;
         }
@@ -172,23 +172,23 @@ fn inverse(odd: i128, bits: u32) -> i128 {
 }
 
 /// Substitutes a sum for a cell. Returns false if a comparison fails.
-fn replaced(words: &mut Vec<Words>, cell: &CertificateCell, by: &WordSum) -> bool {
+fn replace_cell(words: &mut Vec<Words>, cell: &CertificateCell, by: &WordSum) -> bool {
     for w in words.iter_mut() {
         if w.mentions(cell) {
             *w = w.put(&|c| (c == cell).then(|| by.clone()));
         }
     }
-    if words.iter().any(|w| w.known() == Some(false)) {
+    if words.iter().any(|w| w.truth() == Some(false)) {
         return false;
     }
-    words.retain(|w| w.known().is_none());
+    words.retain(|w| w.truth().is_none());
     words.sort_unstable();
     words.dedup();
     true
 }
 
 /// Solves equations and removes them. Returns false if a comparison fails.
-fn solved(words: &mut Vec<Words>) -> bool {
+fn solve_equations(words: &mut Vec<Words>) -> bool {
     let find = |words: &[Words]| {
         words.iter().enumerate().filter(|w| w.1.sign == Sign::Zero).find_map(|(i, w)| {
             let odd = |t: &&(CertificateCell, i128)| t.1 % 2 == 1 && width(words, &t.0) == w.bits;
@@ -200,7 +200,7 @@ fn solved(words: &mut Vec<Words>) -> bool {
         let by = inverse(factor, w.bits);
         let rest = w.left.terms.iter().filter(|t| t.0 != cell).map(|t| (t.0, -(t.1 * by)));
         let sum = WordSum::new(rest, -(w.left.constant * by), w.bits);
-        if !replaced(words, &cell, &sum) {
+        if !replace_cell(words, &cell, &sum) {
             return false;
         }
     }
@@ -209,7 +209,7 @@ fn solved(words: &mut Vec<Words>) -> bool {
 
 /// Sets one cell of each group of related cells to 0 if adding a number to all cells of the group
 /// changes no comparison. Returns false if a comparison fails.
-fn translated(words: &mut Vec<Words>) -> bool {
+fn shift_to_zero(words: &mut Vec<Words>) -> bool {
     let mut done: Vec<CertificateCell> = Vec::new();
     loop {
         let Some(first) = words.iter().flat_map(Words::cells).find(|c| !done.contains(c)) else {
@@ -239,7 +239,7 @@ fn translated(words: &mut Vec<Words>) -> bool {
         let count = |c: &CertificateCell| words.iter().filter(|w| w.mentions(c)).count();
         if free
             && let Some(cell) = group.iter().max_by_key(|c| (count(c), **c)).copied()
-            && !replaced(words, &cell, &WordSum::default())
+            && !replace_cell(words, &cell, &WordSum::default())
         {
             return false;
         }
@@ -256,11 +256,11 @@ pub fn inconsistent(world: World<'_>, facts: &[Fact], budget: &u32) -> bool {
     if words.is_empty() {
         return false;
     }
-    if words.iter().any(|w| w.known() == Some(false)) {
+    if words.iter().any(|w| w.truth() == Some(false)) {
         return true;
     }
-    words.retain(|w| w.known().is_none());
-    if !solved(&mut words) {
+    words.retain(|w| w.truth().is_none());
+    if !solve_equations(&mut words) {
         return true;
     }
     // Differences alone exclude few of the values of large words.
@@ -272,7 +272,7 @@ pub fn inconsistent(world: World<'_>, facts: &[Fact], budget: &u32) -> bool {
     if words.iter().all(few) {
         return false;
     }
-    if !translated(&mut words) {
+    if !shift_to_zero(&mut words) {
         return true;
     }
     // Differences come last, because they have the most cases.
@@ -349,7 +349,7 @@ fn cases(
                 Sign::AtMost => SumRow::at_most(terms, difference),
                 Sign::Zero => SumRow::zero(terms, difference),
             });
-            if !eliminated_within(world, next.clone(), MAX_ROWS)
+            if !eliminate_within(world, next.clone(), MAX_ROWS)
                 && !cases(world, all, rest, next, budget)
             {
                 return false;

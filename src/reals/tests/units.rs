@@ -14,7 +14,7 @@ fn number(n: i64, d: i64) -> Real {
     Real::Number(BigRational::new(BigInt::from(n), BigInt::from(d)))
 }
 
-fn solved(equations: &RealEquations) -> Bounds {
+fn solve_exactly(equations: &RealEquations) -> Bounds {
     solve(equations, &Budget::default()).unwrap()
 }
 
@@ -73,7 +73,7 @@ fn random_equations(random: &mut Random, signs: usize) -> RealEquations {
 
 /// Returns the values of all nodes after some exact rounds of iteration: from minus infinity for a
 /// least fixed point, from plus infinity for a greatest one.
-fn iterated(equations: &RealEquations, least: bool, rounds: usize) -> Vec<Real> {
+fn iterate(equations: &RealEquations, least: bool, rounds: usize) -> Vec<Real> {
     let mut values = vec![Real::truth(!least); equations.nodes.len()];
     for _ in 0..rounds {
         values = (0..equations.nodes.len())
@@ -91,9 +91,9 @@ fn one_sign_is_what_iteration_converges_to() {
         let mut equations = random_equations(&mut random, 1);
         let least = seed % 2 == 0;
         equations.least = vec![least];
-        let bounds = solved(&equations);
-        let near = iterated(&equations, least, 60)[0].clone();
-        let later = iterated(&equations, least, 120)[0].clone();
+        let bounds = solve_exactly(&equations);
+        let near = iterate(&equations, least, 60)[0].clone();
+        let later = iterate(&equations, least, 120)[0].clone();
         let value = bounds.value().unwrap_or_else(|| panic!("seed {seed}: {bounds:?}"));
         // Iteration approaches the solution from one side.
         let close = match (value, &later) {
@@ -120,13 +120,13 @@ fn solutions_of_both_signs_are_bounds_of_the_iteration() {
     for seed in 0..400 {
         let mut random = Random::new(seed);
         let equations = random_equations(&mut random, 2);
-        let bounds = solved(&equations);
+        let bounds = solve_exactly(&equations);
         assert!(bounds.lower <= bounds.upper, "seed {seed}: {bounds:?}");
         // With least fixed points only the solution is smaller, with greatest only it is greater.
         let one = |least: bool| {
             let mut all = equations.clone();
             all.least = vec![least; 2];
-            solved(&all)
+            solve_exactly(&all)
         };
         assert!(
             one(true).lower <= bounds.upper && bounds.lower <= one(false).upper,
@@ -167,7 +167,7 @@ fn sums_that_grow() {
     ];
     for (factor, added, expected) in cases {
         assert_eq!(
-            solved(&growth(factor.clone(), added.clone())),
+            solve_exactly(&growth(factor.clone(), added.clone())),
             Bounds { lower: expected.clone(), upper: expected },
             "{factor} {added}"
         );

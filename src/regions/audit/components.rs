@@ -20,9 +20,9 @@
 use super::draw::{count, in_sort, is_number, parts};
 use super::translate::Translation;
 use super::view::{FormulaEvaluator, FormulaView};
-use super::{Audit, AuditRequest, CaseAudit, Explored, ordered};
+use super::{Audit, AuditRequest, CaseAudit, Explored, sort_actions};
 use crate::base::{AbstractableModel, constant};
-use crate::merged_constants::mapped;
+use crate::merged_constants::map_constants;
 use crate::replicas::{Replicas, owners};
 use crate::sizes::SIZE;
 use crate::thread_modular::{LocalState, ThreadModularAbstraction};
@@ -112,8 +112,9 @@ pub fn audit_components(
         });
     }
     let mut literals = super::draw::literals_of(process, &process.data);
-    literals.extend(super::draw::literals_of(wanted.process, &wanted.study.rewritten().data));
-    let view = FormulaView::new(&wanted.study.rewritten().formula);
+    literals
+        .extend(super::draw::literals_of(wanted.process, &wanted.study.rewritten_formula().data));
+    let view = FormulaView::new(&wanted.study.rewritten_formula().formula);
     literals.extend(view.literals());
     let draw = super::draw::Draw::new(wanted.seed, &literals, wanted.base.engine());
     let mut check = CaseAudit {
@@ -231,8 +232,8 @@ impl<'a> Embedding<'a> {
     }
 
     /// Replaces constants, by position.
-    fn mapped(&self, e: &Expr, f: &mut dyn FnMut(usize) -> usize) -> Option<Expr> {
-        mapped(self.inner.signature(), &self.replicas.family, e, f).ok()
+    fn map_constants(&self, e: &Expr, f: &mut dyn FnMut(usize) -> usize) -> Option<Expr> {
+        map_constants(self.inner.signature(), &self.replicas.family, e, f).ok()
     }
 
     /// Returns the constant that represents all untracked identities.
@@ -252,7 +253,7 @@ impl<'a> Embedding<'a> {
         let mut out = self.first.clone();
         let put = |out: &mut Vec<Expr>, slot: Slot, param: usize| {
             let e = self.there.value(&state[param])?;
-            out[slot as usize] = self.mapped(&e, &mut |i| swap(i))?;
+            out[slot as usize] = self.map_constants(&e, &mut |i| swap(i))?;
             Some(())
         };
         for (slot, param) in self.shared.iter().zip(&self.local[self.size]) {
@@ -271,7 +272,7 @@ impl<'a> Embedding<'a> {
     }
 
     /// Replaces all untracked identities by one constant.
-    fn merged(&self, slot: usize, e: &Expr) -> Option<Expr> {
+    fn merge_untracked(&self, slot: usize, e: &Expr) -> Option<Expr> {
         if self.replicas.lists[slot] {
             let mut word: Vec<usize> = Vec::new();
             for letter in self.replicas.letters(self.inner.signature(), e)? {
@@ -280,12 +281,12 @@ impl<'a> Embedding<'a> {
                     word.push(letter);
                 }
             }
-            return self.replicas.made(self.inner.signature(), &word).ok();
+            return self.replicas.list_of(self.inner.signature(), &word).ok();
         }
         if !self.replicas.family.slots[slot] {
             return Some(e.clone());
         }
-        self.mapped(e, &mut |i| if i < self.tracked { i } else { self.other() })
+        self.map_constants(e, &mut |i| if i < self.tracked { i } else { self.other() })
     }
 }
 
@@ -338,7 +339,7 @@ impl CaseAudit<'_> {
         }
         let mut at = 0;
         for _ in 0..LENGTH {
-            let steps = self.covered(embedding, at, &state, &mut direct, (&mut one, two))?;
+            let steps = self.covered_steps(embedding, at, &state, &mut direct, (&mut one, two))?;
             for _ in 0..DRAWN {
                 if self.audit.samples >= self.wanted.samples || (self.wanted.enough)() {
                     break;
@@ -363,7 +364,7 @@ impl CaseAudit<'_> {
                     continue;
                 }
                 self.audit.samples += 1;
-                self.covered(embedding, from, &drawn, &mut direct, (&mut one, two))?;
+                self.covered_steps(embedding, from, &drawn, &mut direct, (&mut one, two))?;
             }
             if steps.is_empty()
                 || self.audit.samples >= self.wanted.samples
@@ -382,7 +383,7 @@ impl CaseAudit<'_> {
     }
 
     /// Returns the steps of a concrete state, after checking that the abstract state covers them.
-    fn covered(
+    fn covered_steps(
         &mut self,
         embedding: &mut Embedding,
         at: usize,
@@ -404,7 +405,7 @@ impl CaseAudit<'_> {
                 continue;
             };
             self.audit.steps += 1;
-            if !successors.contains(&(ordered(&label), target)) {
+            if !successors.contains(&(sort_actions(&label), target)) {
                 return Err(self.failure(
                     "the abstraction does not cover a step of an instance",
                     embedding,
@@ -448,7 +449,7 @@ impl CaseAudit<'_> {
         for (slot, e) in image.iter().enumerate() {
             let untracked = embedding.replicas.owner[slot].is_some_and(|i| i >= embedding.tracked);
             if !untracked && embedding.replicas.all != Some(slot as Slot) {
-                let e = self.draw.normal(&embedding.merged(slot, e)?)?;
+                let e = self.draw.normal(&embedding.merge_untracked(slot, e)?)?;
                 out[slot] = embedding.inner.intern(slot as Slot, &e);
             }
         }
@@ -488,7 +489,8 @@ impl CaseAudit<'_> {
         for slot in &embedding.replicas.local[own] {
             let mut e = image[*slot as usize].clone();
             if embedding.replicas.family.slots[*slot as usize] {
-                e = embedding.mapped(&e, &mut |i| embedding.other() + usize::from(i == own))?;
+                e = embedding
+                    .map_constants(&e, &mut |i| embedding.other() + usize::from(i == own))?;
             }
             out.push(embedding.inner.intern(*slot, &self.draw.normal(&e)?));
         }
@@ -512,7 +514,7 @@ impl CaseAudit<'_> {
         let mut image = embedding.inner.image_of_label(&concrete, &mut self.draw)?;
         for e in image.iter_mut().flat_map(|(_, args)| args) {
             if embedding.replicas.family.holds(e.sort) {
-                *e = self.draw.normal(&embedding.mapped(e, &mut |i| {
+                *e = self.draw.normal(&embedding.map_constants(e, &mut |i| {
                     if i < embedding.tracked { i } else { embedding.other() }
                 })?)?;
             }
@@ -533,13 +535,13 @@ impl CaseAudit<'_> {
             }
             let e = embedding.inner.value(slot as Slot, *id);
             whole[slot] = if embedding.replicas.lists[slot] {
-                self.listed(embedding, &e)?
+                self.draw_list(embedding, &e)?
             } else if embedding.replicas.family.slots[slot] {
                 if size == tracked && holds(embedding, &e) {
                     return None;
                 }
                 let random = &mut self.draw.random;
-                embedding.mapped(&e, &mut |i| {
+                embedding.map_constants(&e, &mut |i| {
                     if i < tracked { i } else { tracked + random.below((size - tracked).max(1)) }
                 })?
             } else {
@@ -578,7 +580,7 @@ impl CaseAudit<'_> {
                         let j = random.below((size - 1).max(1));
                         j + usize::from(j >= i)
                     };
-                    embedding.mapped(&e, anyone)?
+                    embedding.map_constants(&e, anyone)?
                 } else {
                     e
                 };
@@ -593,7 +595,7 @@ impl CaseAudit<'_> {
     }
 
     /// Draws a list: random distinct letters for each block of untracked identities.
-    fn listed(&mut self, embedding: &Embedding, e: &Expr) -> Option<Expr> {
+    fn draw_list(&mut self, embedding: &Embedding, e: &Expr) -> Option<Expr> {
         let word = embedding.replicas.letters(embedding.inner.signature(), e)?;
         let mut free: Vec<usize> = (embedding.tracked..embedding.size).collect();
         let mut blocks = word.iter().filter(|l| **l >= embedding.tracked).count();
@@ -610,7 +612,7 @@ impl CaseAudit<'_> {
                 letters.push(free.swap_remove(at));
             }
         }
-        embedding.replicas.made(embedding.inner.signature(), &letters).ok()
+        embedding.replicas.list_of(embedding.inner.signature(), &letters).ok()
     }
 
     fn failure(
@@ -646,7 +648,7 @@ impl CaseAudit<'_> {
 /// True if a value contains an identity.
 fn holds(embedding: &Embedding, e: &Expr) -> bool {
     let mut found = false;
-    embedding.mapped(e, &mut |i| {
+    embedding.map_constants(e, &mut |i| {
         found |= i >= embedding.tracked;
         i
     });
@@ -656,7 +658,7 @@ fn holds(embedding: &Embedding, e: &Expr) -> bool {
 /// True if a local state contains an identity other than its own.
 fn holds_other(embedding: &Embedding, e: &Expr) -> bool {
     let mut found = false;
-    embedding.mapped(e, &mut |i| {
+    embedding.map_constants(e, &mut |i| {
         found |= i != embedding.other() + 1;
         i
     });
@@ -680,7 +682,7 @@ fn values(
     let mut out = Vec::new();
     state.iter().for_each(|e| parts(e, sort, &mut out));
     if is_number(sort) {
-        let numbers = (0..12).map(|_| draw.any()).filter(|n| in_sort(*n, sort));
+        let numbers = (0..12).map(|_| draw.any_number()).filter(|n| in_sort(*n, sort));
         out.extend(numbers.map(|n| Expr::number(n, sort)));
     }
     let mut seen = AHashSet::new();

@@ -12,7 +12,7 @@ use super::draw::Draw;
 use crate::abstraction::{AbstractionFacts, Content, Regions};
 use crate::base::AbstractableModel;
 use crate::cuts::Grain;
-use crate::merged_constants::{MergedConstants, mapped};
+use crate::merged_constants::{MergedConstants, map_constants};
 use crate::numbers::Layout;
 use crate::sizes::Family;
 use mu_base::Span;
@@ -34,7 +34,7 @@ pub trait Concretise {
     fn image_of_label(&self, label: &MultiAction, draw: &mut Draw) -> Option<MultiAction>;
     /// Describes the part of this abstraction that cannot be audited, for the verdict; `None` if
     /// there is none.
-    fn unchecked(&self) -> Option<String> {
+    fn unaudited_part(&self) -> Option<String> {
         None
     }
 }
@@ -70,7 +70,7 @@ impl Concretise for Regions<'_> {
                     let mut all = true;
                     let drawn = facts.layouts.map(self.signature(), layout, e, &mut |block| {
                         let found = draw.number(&starts, |n| {
-                            case.abstracted(grains[slot], n, &valuation) == block
+                            case.abstract_number(grains[slot], n, &valuation) == block
                         });
                         all &= found.is_some();
                         found.unwrap_or(block)
@@ -125,7 +125,7 @@ impl Regions<'_> {
             return Some(e.clone());
         }
         let (_, case, _) = self.meaning();
-        let block = &mut |n| case.abstracted(grain, n, &draw.valuation);
+        let block = &mut |n| case.abstract_number(grain, n, &draw.valuation);
         let image = facts.layouts.map(self.signature(), layout, e, block).ok()?;
         draw.normal(&image)
     }
@@ -141,12 +141,12 @@ impl Concretise for MergedConstants<'_> {
                 continue;
             }
             let room = family.constants.len() - tracked;
-            let mut e = mapped(inner.signature(), family, e, &mut |i| {
+            let mut e = map_constants(inner.signature(), family, e, &mut |i| {
                 if i < tracked { i } else { tracked + draw.random.below(room) }
             })
             .ok()?;
             if let Some(entries) = family.arrays[slot] {
-                e = filled(inner, family, tracked, e, entries, draw)?;
+                e = add_entries(inner, family, tracked, e, entries, draw)?;
             }
             out.push(draw.normal(&e)?);
         }
@@ -164,7 +164,9 @@ impl Concretise for MergedConstants<'_> {
             } else {
                 e.clone()
             };
-            draw.normal(&mapped(inner.signature(), family, &e, &mut |i| i.min(tracked)).ok()?)
+            draw.normal(
+                &map_constants(inner.signature(), family, &e, &mut |i| i.min(tracked)).ok()?,
+            )
         };
         state.iter().enumerate().map(image).collect()
     }
@@ -175,7 +177,7 @@ impl Concretise for MergedConstants<'_> {
             if !family.holds(e.sort) {
                 return Some(e.clone());
             }
-            draw.normal(&mapped(inner.signature(), family, e, &mut |i| i.min(tracked)).ok()?)
+            draw.normal(&map_constants(inner.signature(), family, e, &mut |i| i.min(tracked)).ok()?)
         };
         label
             .iter()
@@ -187,7 +189,7 @@ impl Concretise for MergedConstants<'_> {
 }
 
 /// Adds entries to an array at some of the merged constants.
-fn filled(
+fn add_entries(
     inner: &dyn AbstractableModel,
     family: &Family,
     tracked: usize,

@@ -115,7 +115,7 @@ impl Draw {
     }
 
     /// Draws any number.
-    pub fn any(&mut self) -> i64 {
+    pub fn any_number(&mut self) -> i64 {
         match self.random.below(6) {
             0 => *self.random.choose(&self.pool),
             1 => self.random.below(24) as i64,
@@ -153,7 +153,7 @@ impl Draw {
     /// `None` if none of the drawn numbers and of those near `starts` is accepted.
     pub fn number(&mut self, starts: &[i64], accept: impl Fn(i64) -> bool) -> Option<i64> {
         for _ in 0..48 {
-            let n = self.any();
+            let n = self.any_number();
             if accept(n) {
                 self.current_numbers.push(n);
                 return Some(n);
@@ -177,7 +177,7 @@ impl Draw {
             self.valuation = vec![0];
             for sort in sorts {
                 let n = loop {
-                    let n = self.any();
+                    let n = self.any_number();
                     if in_sort(n, *sort) {
                         break n;
                     }
@@ -236,7 +236,7 @@ impl Draw {
 
     fn value(&mut self, signature: &Signature, sort: SortId, depth: u32) -> Option<Expr> {
         if is_number(sort) {
-            let n = (0..20).map(|_| self.any()).find(|n| in_sort(*n, sort))?;
+            let n = (0..20).map(|_| self.any_number()).find(|n| in_sort(*n, sort))?;
             return Some(Expr::number(n, sort));
         }
         if sort == basic::BOOL {
@@ -247,7 +247,7 @@ impl Draw {
             SortKind::List(_) => constant(signature, Builtin::EmptyList, sort),
             SortKind::FSet(_) => constant(signature, Builtin::EmptySet, sort),
             _ => {
-                let constructors = &signature.sorts.named_of(sort)?.constructors;
+                let constructors = &signature.sorts.declared_sort(sort)?.constructors;
                 let op = *self.random.choose(constructors);
                 let sorts = signature.domain_range(signature.op(op).sort).0.to_vec();
                 if signature.op(op).sort == sort {
@@ -320,7 +320,7 @@ pub(super) fn count(
     }
     inside.push(sort);
     let mut all = 0usize;
-    for op in &signature.sorts.named_of(sort)?.constructors {
+    for op in &signature.sorts.declared_sort(sort)?.constructors {
         let op = signature.op(*op);
         let mut tuples = 1usize;
         if op.sort != sort {

@@ -160,7 +160,7 @@ impl<'a> Explored<'a> {
                 let label = self
                     .labels
                     .entry(*label)
-                    .or_insert_with(|| ordered(&base.multi_action(*label)))
+                    .or_insert_with(|| sort_actions(&base.multi_action(*label)))
                     .clone();
                 let next: Rc<[u32]> = next.into();
                 if self.states.len() < MAX_STATES && self.known.insert(next.clone()) {
@@ -177,7 +177,7 @@ impl<'a> Explored<'a> {
 }
 
 /// Sorts the actions of a multi-action.
-fn ordered(label: &MultiAction) -> MultiAction {
+fn sort_actions(label: &MultiAction) -> MultiAction {
     let mut label = label.clone();
     if label.len() > 1 {
         label.sort_by_cached_key(|(action, args)| (*action, format!("{args:?}")));
@@ -213,14 +213,14 @@ pub fn audit(wanted: &AuditRequest) -> Result<Audit, Diagnostic> {
     {
         Some("time, chance, and global variables".to_string())
     } else {
-        wanted.base.unchecked()
+        wanted.base.unaudited_part()
     };
     if unchecked.is_some() {
         return Ok(Audit { unchecked, ..Audit::default() });
     }
     let mut literals = literals_of(wanted.process, data);
-    literals.extend(literals_of(wanted.process, &wanted.study.rewritten().data));
-    let view = FormulaView::new(&wanted.study.rewritten().formula);
+    literals.extend(literals_of(wanted.process, &wanted.study.rewritten_formula().data));
+    let view = FormulaView::new(&wanted.study.rewritten_formula().formula);
     literals.extend(view.literals());
     let draw = Draw::new(wanted.seed, &literals, wanted.base.engine());
     let mut check = CaseAudit {
@@ -256,7 +256,10 @@ impl<'a> CaseAudit<'a> {
             let text = "a test of the formula differs within a case of the abstraction";
             return Err(self.violation(
                 text,
-                &[("test", mu_data::print::expression(&study.rewritten().data.signature, &test))],
+                &[(
+                    "test",
+                    mu_data::print::expression(&study.rewritten_formula().data.signature, &test),
+                )],
             ));
         }
         self.draw.start_state();
@@ -323,7 +326,7 @@ impl<'a> CaseAudit<'a> {
                 continue;
             };
             self.audit.steps += 1;
-            if !successors.contains(&(ordered(&label), target)) {
+            if !successors.contains(&(sort_actions(&label), target)) {
                 return Err(self.lacks(
                     "the abstraction does not cover a step of an instance",
                     at,
@@ -345,7 +348,7 @@ impl<'a> CaseAudit<'a> {
 
     fn eye(&self, valuation: &[i64]) -> FormulaEvaluator {
         let study = self.wanted.study;
-        let formula = study.rewritten();
+        let formula = study.rewritten_formula();
         let signature = &formula.data.signature;
         let data = with_constants(&formula.data, signature, &study.constants(valuation));
         let by: Substitution = study.outer_values(valuation);

@@ -100,7 +100,7 @@ impl FormulaView {
     ) -> Option<Expr> {
         self.tests
             .iter()
-            .find(|e| matches!((decided(e, one), decided(e, two)), (Some(a), Some(b)) if a != b))
+            .find(|e| matches!((evaluate_closed(e, one), evaluate_closed(e, two)), (Some(a), Some(b)) if a != b))
             .cloned()
     }
 
@@ -122,7 +122,7 @@ impl FormulaView {
 }
 
 /// Evaluates a test that is closed except for the numbers of the valuation.
-fn decided(e: &Expr, eye: &mut FormulaEvaluator) -> Option<bool> {
+fn evaluate_closed(e: &Expr, eye: &mut FormulaEvaluator) -> Option<bool> {
     let closed = e.substitute(&eye.by);
     if !closed.is_closed() {
         return None;
@@ -174,12 +174,12 @@ fn matches(
         }
         Action::Exists(vars, body) | Action::Forall(vars, body) => {
             let wanted = matches!(a, Action::Exists(..));
-            quantified(vars, body, wanted, label, by, literals, eye)?
+            matches_quantified(vars, body, wanted, label, by, literals, eye)?
         }
     })
 }
 
-fn quantified(
+fn matches_quantified(
     vars: &[VarId],
     body: &Action,
     wanted: bool,
@@ -210,7 +210,7 @@ fn quantified(
     };
     for value in values {
         by.insert(*var, value);
-        let found = quantified(rest, body, wanted, label, by, literals, eye);
+        let found = matches_quantified(rest, body, wanted, label, by, literals, eye);
         by.remove(var);
         if found? == wanted {
             return Some(wanted);

@@ -75,7 +75,7 @@ fn what_the_order_of_stores_saves() {
     // The new sense overtakes the reset of the count in some buffer.
     let overtaken = way.steps.iter().any(|s| {
         let sense = matches!(s.event, MoveEffect::Flush { cell, .. } if m.program.cells[cell as usize].name == "sense");
-        sense && mu_safety::reach::buffered(m, s.thread, &s.state).iter().any(|(n, _)| n == "count")
+        sense && mu_safety::reach::buffer_content(m, s.thread, &s.state).iter().any(|(n, _)| n == "count")
     });
     assert!(overtaken);
     assert_eq!(in_memory(m, &way.initial), [("sense".to_string(), 0), ("count".to_string(), 2)]);
@@ -161,7 +161,7 @@ fn limits_are_unknown() {
     assert_eq!(found.safety, Safety::Unknown);
 }
 
-fn refused(text: &str) -> Diagnostic {
+fn refusal(text: &str) -> Diagnostic {
     nasm::parse(SourceId::FIRST, text, 2).expect_err(text)
 }
 
@@ -209,7 +209,7 @@ fn wrong_programs_are_refused_with_their_place() {
             "before the threads start",
         ),
     ] {
-        let found = refused(&text);
+        let found = refusal(&text);
         assert!(found.message.contains(part), "{part}: {found:?}");
         assert!(found.span.is_some(), "{found:?}");
     }

@@ -86,7 +86,7 @@ fn of_threads_that_ask_for_ids() {
             loom::thread::spawn(move || table.hand_out(&mut Ids::default()))
         });
         assert_eq!(threads.map(|t| t.join().unwrap()).into_iter().filter(|some| *some).count(), 1);
-        assert_eq!(table.used(), 62);
+        assert_eq!(table.used_ids(), 62);
     });
 }
 

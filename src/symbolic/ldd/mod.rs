@@ -126,7 +126,7 @@ pub enum Halt {
 /// The node table with its operations; belongs to an owner, or is lent to a helper.
 ///
 /// After a halt (memory, effort, or [`Watch`]) every operation returns at once with a meaningless
-/// id: callers check [`Manager::halted`] before they use a result.
+/// id: callers check [`Manager::halt_reason`] before they use a result.
 pub struct Manager {
     tables: Arc<Tables>,
     plans: Arc<Plans>,
@@ -157,7 +157,7 @@ pub struct Manager {
 
 impl std::fmt::Debug for Manager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Manager({} nodes)", self.used())
+        write!(f, "Manager({} nodes)", self.used_nodes())
     }
 }
 
@@ -172,9 +172,9 @@ impl Manager {
     pub fn new(settings: ManagerSettings) -> Self {
         let bits = settings.initial_bits.clamp(4, 30);
         let tables = Arc::new(Tables::new(bits, bits.min(settings.max_cache_bits)));
-        Self::on(tables, Arc::default(), settings)
+        Self::from_tables(tables, Arc::default(), settings)
     }
-    fn on(tables: Arc<Tables>, plans: Arc<Plans>, settings: ManagerSettings) -> Self {
+    fn from_tables(tables: Arc<Tables>, plans: Arc<Plans>, settings: ManagerSettings) -> Self {
         Self {
             tables,
             plans,
@@ -205,7 +205,7 @@ impl Manager {
         round: u64,
     ) -> Self {
         let settings = ManagerSettings { collect_at: usize::MAX, ..ManagerSettings::default() };
-        let mut manager = Self::on(tables, plans, settings);
+        let mut manager = Self::from_tables(tables, plans, settings);
         (manager.rank, manager.team, manager.helping) = (rank, Some(team), Some(round));
         manager
     }
@@ -266,7 +266,7 @@ impl Manager {
         self.settings.max_made = limit;
     }
     /// Returns the number of nodes created so far.
-    pub fn made(&self) -> u64 {
+    pub fn created_nodes(&self) -> u64 {
         self.made
     }
     /// Sets the watch that is polled during operations.
@@ -297,12 +297,12 @@ impl Manager {
         None
     }
     /// Returns the number of nodes in use, including dead ones.
-    pub fn used(&self) -> usize {
-        self.tables.table.used() - self.ids.unused()
+    pub fn used_nodes(&self) -> usize {
+        self.tables.table.used_ids() - self.ids.unused_ids()
     }
     /// Returns the highest number of nodes in use so far.
     pub fn peak(&self) -> usize {
-        self.peak.max(self.used())
+        self.peak.max(self.used_nodes())
     }
     /// Returns the number of collections so far.
     pub fn collections(&self) -> u64 {
@@ -314,7 +314,7 @@ impl Manager {
     }
     /// Returns the reason of the halt, if any. A helper's manager halts when its round is over.
     #[inline]
-    pub fn halted(&self) -> Option<Halt> {
+    pub fn halt_reason(&self) -> Option<Halt> {
         match (self.helping, &self.team) {
             (Some(round), Some(team)) if team.round() != round => Some(Halt::Watch),
             _ => self.halt,
@@ -355,7 +355,7 @@ impl Manager {
     }
 
     fn insert(&mut self, mut at: usize, node: LddNode) -> Ldd {
-        if self.halted().is_some() {
+        if self.halt_reason().is_some() {
             return Ldd::EMPTY;
         }
         if !self.ids.ready() {
@@ -418,11 +418,11 @@ impl Manager {
     pub fn plan(&mut self, action: LevelAction, next: Plan) -> Plan {
         // Helpers may hold the current plans.
         self.plans
-            .known(action, next)
+            .find(action, next)
             .unwrap_or_else(|| Arc::make_mut(&mut self.plans).intern(action, next))
     }
     /// Returns the action that keeps a level with some values only (ascending).
-    pub fn among(&mut self, values: &[u32]) -> LevelAction {
+    pub fn restriction(&mut self, values: &[u32]) -> LevelAction {
         LevelAction::Among(Arc::make_mut(&mut self.plans).list(values))
     }
     /// Returns the plan of a list of actions, first level first. Omits trailing
@@ -441,12 +441,12 @@ impl Manager {
     }
 
     #[inline]
-    pub(crate) fn cached(&self, op: u32, a: Ldd, b: Ldd) -> Option<Ldd> {
+    pub(crate) fn cached_result(&self, op: u32, a: Ldd, b: Ldd) -> Option<Ldd> {
         self.tables.cache.get(op, a, b)
     }
     #[inline]
     pub(crate) fn remember(&mut self, op: u32, a: Ldd, b: Ldd, result: Ldd) {
-        if self.halted().is_none() {
+        if self.halt_reason().is_none() {
             self.lost += usize::from(self.tables.cache.put(op, a, b, result));
             if self.lost > self.tables.cache.len() {
                 self.widen_cache();
@@ -513,7 +513,7 @@ impl Manager {
     /// True if enough nodes were created since the last collection.
     #[inline]
     pub fn collection_due(&self) -> bool {
-        self.used() >= self.due
+        self.used_nodes() >= self.due
     }
     /// Deletes every node that is not reachable from `roots` or the scratch stack, with the cache
     /// entries that refer to it.
@@ -524,7 +524,7 @@ impl Manager {
     pub fn collect(&mut self, roots: impl IntoIterator<Item = Ldd>) {
         self.peak = self.peak();
         self.collections += 1;
-        let before = self.used();
+        let before = self.used_nodes();
         let mut marks = Marks::new(self.tables.table.ids());
         let mut todo: Vec<Ldd> = self.stack.iter().map(|p| p.1).chain(roots).collect();
         while let Some(mut at) = todo.pop() {
@@ -541,7 +541,7 @@ impl Manager {
             tables.cache.sweep(&marks);
             tables.table.sweep(marks);
         });
-        let live = self.used();
+        let live = self.used_nodes();
         self.due = before.max(live).saturating_mul(2).max(self.settings.collect_at);
         if let Some(max) = self.settings.max_bytes {
             // 12 bytes and one and a half index entries a node, which doubling may leave half

@@ -17,10 +17,10 @@ impl Manager {
             return b;
         }
         let (a, b) = if a < b { (a, b) } else { (b, a) };
-        if let Some(r) = self.cached(op::UNION, a, b) {
+        if let Some(r) = self.cached_result(op::UNION, a, b) {
             return r;
         }
-        if self.halted().is_some() {
+        if self.halt_reason().is_some() {
             return Ldd::EMPTY;
         }
         if self.helps() {
@@ -79,10 +79,10 @@ impl Manager {
         if b == Ldd::EMPTY {
             return a;
         }
-        if let Some(r) = self.cached(op::MINUS, a, b) {
+        if let Some(r) = self.cached_result(op::MINUS, a, b) {
             return r;
         }
-        if self.halted().is_some() {
+        if self.halt_reason().is_some() {
             return Ldd::EMPTY;
         }
         let base = self.stack.len();
@@ -128,10 +128,10 @@ impl Manager {
             return Ldd::EMPTY;
         }
         let (a, b) = if a < b { (a, b) } else { (b, a) };
-        if let Some(r) = self.cached(op::INTERSECT, a, b) {
+        if let Some(r) = self.cached_result(op::INTERSECT, a, b) {
             return r;
         }
-        if self.halted().is_some() {
+        if self.halt_reason().is_some() {
             return Ldd::EMPTY;
         }
         let base = self.stack.len();

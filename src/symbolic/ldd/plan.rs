@@ -70,7 +70,7 @@ impl Plans {
     pub fn values(&self, list: u32) -> Arc<[u32]> {
         self.lists[list as usize].clone()
     }
-    pub fn known(&self, action: LevelAction, next: Plan) -> Option<Plan> {
+    pub fn find(&self, action: LevelAction, next: Plan) -> Option<Plan> {
         self.ids.get(&(action, next)).copied()
     }
     #[inline]

@@ -163,7 +163,7 @@ mod tests {
                         };
                         lent.with(|mut m| {
                             let mine = build(&mut m, *seed, vectors, rank);
-                            if m.halted().is_none() {
+                            if m.halt_reason().is_none() {
                                 assert_eq!(mine, *whole, "seed {seed}");
                                 finished.fetch_add(1, Ordering::Relaxed);
                             }

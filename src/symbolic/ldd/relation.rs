@@ -52,7 +52,7 @@ impl Manager {
         if n.right == Ldd::EMPTY {
             return n.down;
         }
-        if let Some(r) = self.cached(op::TAILS, set, Ldd::EMPTY) {
+        if let Some(r) = self.cached_result(op::TAILS, set, Ldd::EMPTY) {
             return r;
         }
         let (mut r, mut at) = (n.down, n.right);
@@ -71,7 +71,7 @@ impl Manager {
         let Some((action, next)) = self.step(plan) else {
             return if set.is_empty() { Ldd::EMPTY } else { Ldd::UNIT };
         };
-        if set.is_empty() || self.halted().is_some() {
+        if set.is_empty() || self.halt_reason().is_some() {
             return Ldd::EMPTY;
         }
         if let LevelAction::Require(value) = action {
@@ -79,7 +79,7 @@ impl Manager {
             return self.project(down, next);
         }
         let code = plan.code(op::PROJECT);
-        if let Some(r) = self.cached(code, set, Ldd::EMPTY) {
+        if let Some(r) = self.cached_result(code, set, Ldd::EMPTY) {
             return r;
         }
         // Not the tails of values that the plan excludes.
@@ -138,11 +138,11 @@ impl Manager {
         if set == Ldd::UNIT {
             return self.make(0, Ldd::UNIT, Ldd::EMPTY);
         }
-        if set.is_empty() || self.halted().is_some() {
+        if set.is_empty() || self.halt_reason().is_some() {
             return Ldd::EMPTY;
         }
         let code = plan.code(op::TWINS);
-        if let Some(r) = self.cached(code, set, Ldd::EMPTY) {
+        if let Some(r) = self.cached_result(code, set, Ldd::EMPTY) {
             return r;
         }
         let (double, next) = self
@@ -172,10 +172,10 @@ impl Manager {
         }
         let Some((action, next)) = self.step(plan) else { return set };
         let code = plan.code(op::MATCH);
-        if let Some(r) = self.cached(code, set, short) {
+        if let Some(r) = self.cached_result(code, set, short) {
             return r;
         }
-        if self.halted().is_some() {
+        if self.halt_reason().is_some() {
             return Ldd::EMPTY;
         }
         let base = self.stack.len();
@@ -219,10 +219,10 @@ impl Manager {
         }
         let Some((action, next)) = self.step(plan) else { return set };
         let code = plan.code(op::RELPROD);
-        if let Some(r) = self.cached(code, set, relation) {
+        if let Some(r) = self.cached_result(code, set, relation) {
             return r;
         }
-        if self.halted().is_some() {
+        if self.halt_reason().is_some() {
             return Ldd::EMPTY;
         }
         if self.helps() {
@@ -292,10 +292,10 @@ impl Manager {
         }
         let Some((action, next)) = self.step(plan) else { return self.intersect(goal, within) };
         let Some(code) = self.before_code(relation, plan) else { return Ldd::EMPTY };
-        if let Some(r) = self.cached(code, goal, within) {
+        if let Some(r) = self.cached_result(code, goal, within) {
             return r;
         }
-        if self.halted().is_some() {
+        if self.halt_reason().is_some() {
             return Ldd::EMPTY;
         }
         let base = self.stack.len();

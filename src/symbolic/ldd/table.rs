@@ -112,7 +112,7 @@ impl LddTable {
         }
     }
     /// Returns the number of ids in use (live or not yet collected) or handed out.
-    pub fn used(&self) -> usize {
+    pub fn used_ids(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
     /// Returns one more than the highest id.
@@ -283,7 +283,7 @@ impl Ids {
         Ids { word: self.word, free: odd, end: self.end }
     }
     /// Returns the number of unused ids that the table counts as used.
-    pub fn unused(&self) -> usize {
+    pub fn unused_ids(&self) -> usize {
         self.free.count_ones() as usize
     }
 }

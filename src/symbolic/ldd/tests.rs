@@ -157,7 +157,7 @@ fn projections_and_matches() {
         let s = to_ldd(&mut m, &set);
 
         let some: Vec<u32> = (0..3).filter(|_| random.below(2) == 0).collect();
-        let among = m.among(&some);
+        let among = m.restriction(&some);
         let actions: Vec<LevelAction> = (0..width)
             .map(|_| {
                 [LevelAction::Keep, LevelAction::Drop, LevelAction::Require(1), among]
@@ -234,7 +234,7 @@ fn collection_keeps_roots_and_frees_the_rest() {
     let roots: Vec<Ldd> = kept.iter().map(|k| k.1).collect();
     for round in 0..50 {
         m.collect(roots.iter().copied());
-        assert_eq!(m.used(), m.nodes_of(roots.iter().copied()), "round {round}");
+        assert_eq!(m.used_nodes(), m.nodes_of(roots.iter().copied()), "round {round}");
         for (set, id) in &kept {
             assert_eq!(to_set(&m, *id), *set);
             assert_eq!(to_ldd(&mut m, set), *id);
@@ -244,7 +244,7 @@ fn collection_keeps_roots_and_frees_the_rest() {
     }
     assert_eq!(m.collections(), 50);
     m.collect([]);
-    assert_eq!(m.used(), 0);
+    assert_eq!(m.used_nodes(), 0);
 }
 
 #[test]
@@ -275,11 +275,11 @@ fn a_memory_limit_halts() {
     for _ in 0..100_000 {
         let vector: Vec<u32> = (0..6).map(|_| random.below(50) as u32).collect();
         all = m.insert_vector(all, &vector);
-        if m.halted().is_some() {
+        if m.halt_reason().is_some() {
             break;
         }
     }
-    assert_eq!(m.halted(), Some(Halt::Memory));
+    assert_eq!(m.halt_reason(), Some(Halt::Memory));
     assert!(m.bytes() <= 20_000);
     assert_eq!(m.singleton(&[999, 999]), Ldd::EMPTY);
 }
@@ -302,7 +302,7 @@ fn the_cache_makes_room_for_nodes() {
             all = m.insert_vector(all, &vector);
         }
         let twice = m.union(all, Ldd::EMPTY);
-        (m.halted(), m.count(twice), m.bytes(), m.tables.cache.len())
+        (m.halt_reason(), m.count(twice), m.bytes(), m.tables.cache.len())
     };
     let free = build(None);
     // The last growth of the table needs 6 MiB for the old and the new one, which leaves half of
@@ -320,7 +320,7 @@ fn a_watch_halts() {
     let mut all = Ldd::EMPTY;
     for i in 0..200_000 {
         all = m.insert_vector(Ldd::EMPTY, &[i, i]);
-        if m.halted().is_some() {
+        if m.halt_reason().is_some() {
             return;
         }
     }

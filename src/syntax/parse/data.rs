@@ -99,7 +99,7 @@ impl TreeBuilder {
     fn sort_operand(&self, pair: P) -> Built<Vec<Sort>> {
         let span = self.span(&pair);
         let kind = match pair.as_rule() {
-            Rule::sort_group => return self.sort_product(self.only(pair)),
+            Rule::sort_group => return self.sort_product(self.only_part(pair)),
             Rule::ident => SortKind::Name(pair.as_str().to_owned()),
             Rule::sort_basic => match pair.as_str() {
                 "Bool" => SortKind::Bool,
@@ -253,7 +253,7 @@ impl TreeBuilder {
         let kind = match pair.as_rule() {
             Rule::ident | Rule::truth => DataKind::Name(pair.as_str().to_owned()),
             Rule::number => DataKind::Number(pair.as_str().to_owned()),
-            Rule::data_group | Rule::proc_group => return self.data(self.only(pair)),
+            Rule::data_group | Rule::proc_group => return self.data(self.only_part(pair)),
             Rule::list => {
                 DataKind::List(self.parts(pair).map(|e| self.data(e)).collect::<Built<_>>()?)
             }

@@ -66,7 +66,7 @@ pub(super) fn explain(builder: &TreeBuilder, text: &str, rule: Rule) -> Diagnost
         diagnostic = diagnostic.note(format!("expected {list}"));
     }
     let hints = hints(text, at, token, &tokens);
-    if expected.is_empty() && hints.is_empty() && unfinished(text, at, token) {
+    if expected.is_empty() && hints.is_empty() && is_unfinished(text, at, token) {
         diagnostic = diagnostic.note("expected `;`");
     }
     for note in hints {
@@ -76,14 +76,16 @@ pub(super) fn explain(builder: &TreeBuilder, text: &str, rule: Rule) -> Diagnost
 }
 
 /// True if a word that begins a declaration occurs before the end of the previous declaration.
-fn unfinished(text: &str, at: usize, token: &str) -> bool {
+fn is_unfinished(text: &str, at: usize, token: &str) -> bool {
     let begins = SECTIONS.contains(&token);
     let before = text[..at]
         .lines()
         .rev()
         .map(|l| l.split('%').next().unwrap_or("").trim_end())
         .find(|l| !l.is_empty());
-    begins && before.is_some_and(|l| !l.ends_with(';')) && unclosed(&text[..at], token).is_none()
+    begins
+        && before.is_some_and(|l| !l.ends_with(';'))
+        && unclosed_bracket(&text[..at], token).is_none()
 }
 
 const NAME: &str = "a..z";
@@ -208,14 +210,14 @@ fn hints(text: &str, at: usize, token: &str, expected: &BTreeSet<String>) -> Vec
         hints.push("a number has no leading zeros".to_owned());
     }
     if token.is_empty() || matches!(token, ")" | "]" | "}" | ";") {
-        hints.extend(unclosed(&text[..at], token));
+        hints.extend(unclosed_bracket(&text[..at], token));
     }
     hints
 }
 
 /// Returns the unclosed bracket at the end of `text`, if `token` does not close it, with the text
 /// around it.
-fn unclosed(text: &str, token: &str) -> Option<String> {
+fn unclosed_bracket(text: &str, token: &str) -> Option<String> {
     let mut open: Vec<(usize, char)> = Vec::new();
     let mut comment = false;
     for (i, c) in text.char_indices() {

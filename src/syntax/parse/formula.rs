@@ -152,12 +152,12 @@ impl TreeBuilder {
                     continue;
                 }
                 Rule::must => {
-                    let regular = self.regular(self.only(p))?;
+                    let regular = self.regular(self.only_part(p))?;
                     stack.prefix(state::MODALITY, StateOperator::Must(regular, span));
                     continue;
                 }
                 Rule::may => {
-                    let regular = self.regular(self.only(p))?;
+                    let regular = self.regular(self.only_part(p))?;
                     stack.prefix(state::MODALITY, StateOperator::May(regular, span));
                     continue;
                 }
@@ -222,10 +222,10 @@ impl TreeBuilder {
         let kind = match pair.as_rule() {
             Rule::truth if pair.as_str() == "true" => StateFormulaKind::True,
             Rule::truth => StateFormulaKind::False,
-            Rule::val => StateFormulaKind::Val(Box::new(self.data(self.only(pair))?)),
+            Rule::val => StateFormulaKind::Val(Box::new(self.data(self.only_part(pair))?)),
             Rule::delay => StateFormulaKind::Delay(self.instant(pair)?),
             Rule::yaled => StateFormulaKind::Yaled(self.instant(pair)?),
-            Rule::state_group => return self.state(self.only(pair)),
+            Rule::state_group => return self.state(self.only_part(pair)),
             _ => {
                 let (name, args) = self.action(pair)?;
                 StateFormulaKind::Var(name, args)
@@ -275,7 +275,7 @@ impl TreeBuilder {
             {
                 let span = self.span(&p);
                 if p.as_rule() == Rule::at {
-                    let time = self.data(self.only(p))?;
+                    let time = self.data(self.only_part(p))?;
                     stack.postfix(action::AT, |r| {
                         let r = r?;
                         let span = r.span.to(time.span);
@@ -315,9 +315,9 @@ impl TreeBuilder {
         let kind = match pair.as_rule() {
             Rule::truth if pair.as_str() == "true" => ActionFormulaKind::True,
             Rule::truth => ActionFormulaKind::False,
-            Rule::val => ActionFormulaKind::Val(Box::new(self.data(self.only(pair))?)),
+            Rule::val => ActionFormulaKind::Val(Box::new(self.data(self.only_part(pair))?)),
             Rule::tau => ActionFormulaKind::MultiAction(Vec::new()),
-            Rule::regular_group => return self.regular(self.only(pair)),
+            Rule::regular_group => return self.regular(self.only_part(pair)),
             _ => ActionFormulaKind::MultiAction(self.multi_action(self.parts(pair))?),
         };
         Ok(lift(kind, span))

@@ -129,23 +129,23 @@ pub fn parse_data_in(
         TreeBuilder { source, shift: part.start as i64 },
         &text[part],
         Rule::data_file,
-        |b, p| b.data(b.only(p)),
+        |b, p| b.data(b.only_part(p)),
     )
 }
 
 /// Parses a data expression.
 pub fn parse_data(source: SourceId, text: &str) -> Result<ast::Data, Diagnostic> {
-    run(source, text, Rule::data_file, |b, p| b.data(b.only(p)))
+    run(source, text, Rule::data_file, |b, p| b.data(b.only_part(p)))
 }
 
 /// Parses a process expression.
 pub fn parse_process(source: SourceId, text: &str) -> Result<ast::Process, Diagnostic> {
-    run(source, text, Rule::process_file, |b, p| b.process(b.only(p)))
+    run(source, text, Rule::process_file, |b, p| b.process(b.only_part(p)))
 }
 
 /// Parses a sort expression.
 pub fn parse_sort(source: SourceId, text: &str) -> Result<ast::Sort, Diagnostic> {
-    run(source, text, Rule::sort_file, |b, p| b.sort(b.only(p)))
+    run(source, text, Rule::sort_file, |b, p| b.sort(b.only_part(p)))
 }
 
 /// Parses a multi-action such as a label `a(1)|b`; `tau` is the empty one.
@@ -277,7 +277,7 @@ impl TreeBuilder {
     fn next<'i>(&self, pairs: &mut impl Iterator<Item = P<'i>>) -> P<'i> {
         pairs.next().expect("the grammar promises another part")
     }
-    fn only<'i>(&self, pair: P<'i>) -> P<'i> {
+    fn only_part<'i>(&self, pair: P<'i>) -> P<'i> {
         self.next(&mut self.parts(pair))
     }
     fn ident(&self, pair: P) -> ast::Ident {

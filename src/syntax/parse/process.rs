@@ -63,7 +63,7 @@ impl TreeBuilder {
             let span = self.span(&pairs[i]);
             match pairs[i].as_rule() {
                 Rule::sum => {
-                    let vars = self.var_decls(self.only(pairs[i].clone()))?;
+                    let vars = self.var_decls(self.only_part(pairs[i].clone()))?;
                     stack.prefix(level::SUM, ProcessOp::Sum(vars, span));
                     i += 1;
                     continue;

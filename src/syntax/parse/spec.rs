@@ -29,7 +29,7 @@ impl TreeBuilder {
         let end = self.span(&pair);
         for p in self.parts(pair) {
             let inner = match p.as_rule() {
-                Rule::form_section => self.only(p.clone()),
+                Rule::form_section => self.only_part(p.clone()),
                 Rule::state => p.clone(),
                 _ => {
                     sections.push(self.section(p)?);

@@ -14,9 +14,9 @@ impl Printer {
             StateFormulaKind::True => self.word("true"),
             StateFormulaKind::False => self.word("false"),
             StateFormulaKind::Val(e) => self.val(e),
-            StateFormulaKind::Var(name, args) => self.named(name, args),
-            StateFormulaKind::Delay(time) => self.timed("delay", time.as_deref()),
-            StateFormulaKind::Yaled(time) => self.timed("yaled", time.as_deref()),
+            StateFormulaKind::Var(name, args) => self.application(name, args),
+            StateFormulaKind::Delay(time) => self.timed_word("delay", time.as_deref()),
+            StateFormulaKind::Yaled(time) => self.timed_word("yaled", time.as_deref()),
             StateFormulaKind::Not(inner) => {
                 self.state_prefix(state::UNARY, context, inner, |p| p.word("!"))
             }
@@ -117,7 +117,7 @@ impl Printer {
         self.word(")");
     }
 
-    fn named(&mut self, name: &Ident, args: &[Data]) {
+    fn application(&mut self, name: &Ident, args: &[Data]) {
         self.word(&name.kind);
         if !args.is_empty() {
             self.word("(");
@@ -126,7 +126,7 @@ impl Printer {
         }
     }
 
-    fn timed(&mut self, word: &str, time: Option<&Data>) {
+    fn timed_word(&mut self, word: &str, time: Option<&Data>) {
         self.word(word);
         if let Some(time) = time {
             self.word(" @ ");
@@ -182,7 +182,7 @@ impl Printer {
             ActionFormulaKind::Val(e) => self.val(e),
             ActionFormulaKind::MultiAction(actions) if actions.is_empty() => self.word("tau"),
             ActionFormulaKind::MultiAction(actions) => {
-                self.list(actions, "|", |p, (name, args)| p.named(name, args))
+                self.list(actions, "|", |p, (name, args)| p.application(name, args))
             }
             ActionFormulaKind::Not(inner) => {
                 let opened = self.open(action::NOT < context.before);

@@ -37,7 +37,7 @@ impl Printer {
             ProcessKind::At(inner, time) => {
                 let opened = self.open(level::AT < context.least);
                 let closed = closed && !opened;
-                self.left(inner, level::AT, Assoc::Left, closed);
+                self.left_operand(inner, level::AT, Assoc::Left, closed);
                 self.word(" @ ");
                 self.data_unit(time);
                 self.close(opened);
@@ -127,14 +127,14 @@ impl Printer {
         let opened = self.open(level < context.least);
         let context = self.inside(opened, context);
         let closed = closed && !opened;
-        self.left(left, level, assoc, closed);
+        self.left_operand(left, level, assoc, closed);
         self.word(symbol);
         self.process(right, context.right_of(level, assoc), closed);
         self.close(opened);
     }
 
     /// Prints the left side of an infix or postfix operator.
-    fn left(&mut self, p: &Process, level: u8, assoc: Assoc, closed: bool) {
+    fn left_operand(&mut self, p: &Process, level: u8, assoc: Assoc, closed: bool) {
         let opened = self.open(ends_in_looser_prefix(p, level));
         self.process(p, self.inside(opened, Context::left_of(level, assoc)), closed && !opened);
         self.close(opened);

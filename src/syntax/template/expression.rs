@@ -129,7 +129,7 @@ impl<'a> Cursor<'a> {
     }
     /// Runs `f` one level deeper; rejects nesting beyond the limit, so that no input exhausts the
     /// stack.
-    pub fn nested<T>(
+    pub fn nest<T>(
         &mut self,
         f: impl FnOnce(&mut Self) -> Result<T, TemplateFault>,
     ) -> Result<T, TemplateFault> {
@@ -223,7 +223,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<TemplateExpr, TemplateFau
 }
 
 fn binary(cursor: &mut Cursor<'_>, least: u8) -> Result<TemplateExpr, TemplateFault> {
-    let mut left = cursor.nested(operand)?;
+    let mut left = cursor.nest(operand)?;
     loop {
         cursor.skip();
         let next = BINARY.iter().find(|(token, ..)| {
@@ -236,7 +236,7 @@ fn binary(cursor: &mut Cursor<'_>, least: u8) -> Result<TemplateExpr, TemplateFa
         let Some(&(token, op, level)) = next.filter(|n| n.2 >= least) else { return Ok(left) };
         cursor.at += token.len();
         let right = cursor
-            .nested(|c| binary(c, if op == TemplateOp::Implies { level } else { level + 1 }))?;
+            .nest(|c| binary(c, if op == TemplateOp::Implies { level } else { level + 1 }))?;
         let (start, end, height) = (left.start, right.end, left.height.max(right.height) + 1);
         if height > MAX_NESTING {
             return Err(TemplateFault::at(
@@ -261,7 +261,7 @@ fn operand(cursor: &mut Cursor<'_>) -> Result<TemplateExpr, TemplateFault> {
     for op in [TemplateOp::Not, TemplateOp::Negate] {
         if cursor.rest().starts_with(op.token()) {
             cursor.at += 1;
-            let inner = cursor.nested(operand)?;
+            let inner = cursor.nest(operand)?;
             let (end, height) = (inner.end, inner.height + 1);
             return Ok(TemplateExpr {
                 kind: TemplateExprKind::Unary(op, Box::new(inner)),
@@ -272,7 +272,7 @@ fn operand(cursor: &mut Cursor<'_>) -> Result<TemplateExpr, TemplateFault> {
         }
     }
     if cursor.eat("(") {
-        let inner = cursor.nested(|c| binary(c, 0))?;
+        let inner = cursor.nest(|c| binary(c, 0))?;
         cursor.expect(")", "to close the parenthesis")?;
         return Ok(TemplateExpr { start, end: cursor.at, ..inner });
     }

@@ -86,7 +86,7 @@ fn items(cursor: &mut Cursor<'_>, in_body: bool) -> Result<Vec<TemplateItem>, Te
             }
             _ => {
                 push_text(&mut found, from, cursor.at);
-                found.push(cursor.nested(|c| directive(c, in_body))?);
+                found.push(cursor.nest(|c| directive(c, in_body))?);
                 from = cursor.at;
             }
         }
@@ -225,7 +225,7 @@ fn conditional(cursor: &mut Cursor<'_>) -> Result<TemplateItem, TemplateFault> {
 fn body(cursor: &mut Cursor<'_>) -> Result<(Body, Option<String>), TemplateFault> {
     cursor.expect("{", "and the body of the directive")?;
     let open = cursor.at - 1;
-    let mut items = cursor.nested(|c| items(c, true))?;
+    let mut items = cursor.nest(|c| items(c, true))?;
     if !cursor.rest().starts_with('}') {
         return Err(TemplateFault::at(Stage::Syntax, open, open + 1, "this `{` is not closed")
             .note("braces in the body of a directive nest; those in comments do not count"));

@@ -13,7 +13,7 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::narrow;
 
 use super::problem::{NodeRole, Problem};
-use super::saturate::{Cause, Inferred};
+use super::saturate::{Cause, InferredEdge};
 use super::sources::NONE;
 use super::{Conflict, OrderEdge, Reason, sources::Sources};
 use crate::model::TraceModel;
@@ -35,7 +35,7 @@ pub(crate) struct CycleEdge {
 /// Finder of premises.
 pub(crate) struct Explainer<'a> {
     p: &'a Problem,
-    inferred: &'a [Inferred],
+    inferred: &'a [InferredEdge],
     /// Inferred edges by their first node.
     from: AHashMap<u32, Vec<u32>>,
     /// Returns the chain of updates between a load and a store.
@@ -47,7 +47,7 @@ pub(crate) struct Explainer<'a> {
 impl<'a> Explainer<'a> {
     pub fn new(
         p: &'a Problem,
-        inferred: &'a [Inferred],
+        inferred: &'a [InferredEdge],
         updates: &'a dyn Fn(u32, u32) -> Vec<u32>,
     ) -> Self {
         let mut from: AHashMap<u32, Vec<u32>> = AHashMap::new();
@@ -289,7 +289,7 @@ impl Conflict {
     }
     /// Returns the trace in which the updates of which only the store matters are stores.
     #[must_use]
-    pub fn simplified<'t>(&self, trace: &'t Trace) -> std::borrow::Cow<'t, Trace> {
+    pub fn simplify<'t>(&self, trace: &'t Trace) -> std::borrow::Cow<'t, Trace> {
         if self.only_stores.is_empty() {
             return std::borrow::Cow::Borrowed(trace);
         }

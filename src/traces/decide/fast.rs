@@ -15,7 +15,7 @@ use super::problem::PreservedOrder;
 use super::replay::{Buffers, Keys, Outcome, Replay};
 use super::sources::{NONE, Sources};
 use super::window::{self, Window};
-use super::{Verdict, Witness, WitnessStep, unknown};
+use super::{Verdict, Witness, WitnessStep, unknown_verdict};
 use crate::model::TraceModel;
 use crate::trace::{OperationKind, Trace};
 
@@ -43,7 +43,7 @@ pub(crate) fn decide(
         None => vec![Buffers::Queue, Buffers::Places],
     };
     // The edges of the order in memory that the log gives are known from the start.
-    let commits = super::saturate::committed(trace);
+    let commits = super::saturate::commit_order(trace);
     let keys = Keys::of(trace);
     let mut blocked = Vec::new();
     for (k, keys) in keys.iter().enumerate() {
@@ -51,29 +51,31 @@ pub(crate) fn decide(
             let Some(mut replay) = Replay::new(trace, s, buffers, keys) else { return Ok(None) };
             commits.iter().for_each(|e| replay.add_edge(e.0, e.1));
             match replay.run(budget) {
-                Outcome::Found => match (allowed(trace, model, s, replay), own) {
+                Outcome::Found => match (allowed_verdict(trace, model, s, replay), own) {
                     (Ok(verdict), _) => return Ok(Some(verdict)),
                     (Err(error), Some(_)) => return Err(error),
                     (Err(_), None) => {}
                 },
-                Outcome::Stopped(stop) => return Ok(Some(unknown(stop, "the replay of the log"))),
-                Outcome::Blocked if k == 0 => blocked = replay.blocked(),
+                Outcome::Stopped(stop) => {
+                    return Ok(Some(unknown_verdict(stop, "the replay of the log")));
+                }
+                Outcome::Blocked if k == 0 => blocked = replay.blocking_operations(),
                 Outcome::Blocked => {}
             }
         }
     }
     let Some(rules) = rules else { return Ok(None) };
     match own {
-        Some(buffers) => guided(trace, (model, rules), s, buffers, &keys[0], budget),
+        Some(buffers) => replay_with_windows(trace, (model, rules), s, buffers, &keys[0], budget),
         None if blocked.is_empty() || rules.depends_on_sources() && !s.has_single_stores() => {
             Ok(None)
         }
-        None => Ok(forbidden(trace, (model, rules), s, &blocked, budget)),
+        None => Ok(forbidden_verdict(trace, (model, rules), s, &blocked, budget)),
     }
 }
 
 /// Returns the verdict for a run, checked under the model.
-fn allowed(
+fn allowed_verdict(
     trace: &Trace,
     model: &TraceModel,
     s: &Sources,
@@ -123,7 +125,7 @@ fn order_of(trace: &Trace, s: &Sources, steps: &[WitnessStep]) -> Witness {
 }
 
 /// Replays with edges that windows infer.
-fn guided(
+fn replay_with_windows(
     trace: &Trace,
     (model, rules): (&TraceModel, PreservedOrder),
     s: &Sources,
@@ -132,20 +134,22 @@ fn guided(
     budget: &Budget,
 ) -> Result<Option<Verdict>, Diagnostic> {
     let Some(mut replay) = Replay::new(trace, s, buffers, keys) else { return Ok(None) };
-    super::saturate::committed(trace).iter().for_each(|e| replay.add_edge(e.0, e.1));
+    super::saturate::commit_order(trace).iter().for_each(|e| replay.add_edge(e.0, e.1));
     let mut known: AHashSet<(u32, u32)> = AHashSet::new();
     let mut size = FIRST_WINDOW;
     for _ in 0..MAX_WINDOWS {
         match replay.run(budget) {
-            Outcome::Found => return allowed(trace, model, s, replay).map(Some),
-            Outcome::Stopped(stop) => return Ok(Some(unknown(stop, "the replay of the log"))),
+            Outcome::Found => return allowed_verdict(trace, model, s, replay).map(Some),
+            Outcome::Stopped(stop) => {
+                return Ok(Some(unknown_verdict(stop, "the replay of the log")));
+            }
             Outcome::Blocked => {}
         }
-        let center = replay.blocked();
+        let center = replay.blocking_operations();
         loop {
             match window::infer(trace, s, (model, rules), &center, size, budget) {
                 Window::Forbidden(conflict) => return Ok(Some(Verdict::Forbidden { conflict })),
-                Window::Stopped(stop) => return Ok(Some(unknown(stop, "the saturation"))),
+                Window::Stopped(stop) => return Ok(Some(unknown_verdict(stop, "the saturation"))),
                 Window::Edges(mut edges) => {
                     edges.retain(|e| known.insert(*e));
                     edges.iter().for_each(|e| replay.add_edge(e.0, e.1));
@@ -165,7 +169,7 @@ fn guided(
 }
 
 /// Returns the verdict for a cycle in a window around operations; `None` if there is none.
-fn forbidden(
+fn forbidden_verdict(
     trace: &Trace,
     model: (&TraceModel, PreservedOrder),
     s: &Sources,
@@ -177,7 +181,7 @@ fn forbidden(
     while size < trace.len() / 2 {
         match window::infer(trace, s, model, center, size, budget) {
             Window::Forbidden(conflict) => return Some(Verdict::Forbidden { conflict }),
-            Window::Stopped(stop) => return Some(unknown(stop, "the saturation")),
+            Window::Stopped(stop) => return Some(unknown_verdict(stop, "the saturation")),
             Window::Edges(_) => {}
         }
         size *= GROWTH;

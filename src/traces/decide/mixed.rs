@@ -20,7 +20,7 @@ use mu_base::{Budget, Stop, narrow};
 
 use super::problem::{self, NodeRole, PreservedOrder, Problem};
 use super::sources::Sources;
-use super::{DecisionOptions, Verdict, Witness, no_order, revised, unknown};
+use super::{DecisionOptions, Verdict, Witness, no_order, revisions_exhausted, unknown_verdict};
 use crate::model::TraceModel;
 use crate::trace::{Operation, Trace};
 use crate::witness_bytes::{Bytes, OrderEvent};
@@ -42,34 +42,39 @@ pub(crate) fn decide(
     let is_marked = (0..trace.len()).any(|i| trace.mark(i) != crate::trace::Annotations::PLAIN);
     if !rules.depends_on_sources() {
         return match search(trace, rules, true, options, budget) {
-            Outcome::Found(events) => checked(trace, model, events)
+            Outcome::Found(events) => checked_verdict(trace, model, events)
                 .unwrap_or_else(|message| open(&format!("the order found is wrong: {message}"))),
             Outcome::Exhausted => Verdict::Forbidden { conflict: no_order(trace) },
-            Outcome::Revisions => revised("the search for an order of bytes"),
-            Outcome::Stopped(stop) => unknown(stop, "the search for an order of bytes"),
+            Outcome::Revisions => revisions_exhausted("the search for an order of bytes"),
+            Outcome::Stopped(stop) => unknown_verdict(stop, "the search for an order of bytes"),
         };
     }
     // The annotations of the two bounds are the same, but the check has none.
     if !is_marked
-        && let Outcome::Found(events) = search(trace, rules.joined(), true, options, budget)
-        && let Ok(verdict) = checked(trace, model, events)
+        && let Outcome::Found(events) =
+            search(trace, rules.with_joint_updates(), true, options, budget)
+        && let Ok(verdict) = checked_verdict(trace, model, events)
     {
         return verdict;
     }
     match search(trace, rules, false, options, budget) {
-        Outcome::Found(events) if !is_marked => checked(trace, model, events)
+        Outcome::Found(events) if !is_marked => checked_verdict(trace, model, events)
             .unwrap_or_else(|_| open("the order of loads of overlapping bytes remains open")),
         Outcome::Found(_) => {
             open("annotated accesses of different sizes share bytes, which no method here allows")
         }
         Outcome::Exhausted => Verdict::Forbidden { conflict: no_order(trace) },
-        Outcome::Revisions => revised("the search for an order of bytes"),
-        Outcome::Stopped(stop) => unknown(stop, "the search for an order of bytes"),
+        Outcome::Revisions => revisions_exhausted("the search for an order of bytes"),
+        Outcome::Stopped(stop) => unknown_verdict(stop, "the search for an order of bytes"),
     }
 }
 
 /// Returns the verdict for an order that independent code checks.
-fn checked(trace: &Trace, model: &TraceModel, events: Vec<OrderEvent>) -> Result<Verdict, String> {
+fn checked_verdict(
+    trace: &Trace,
+    model: &TraceModel,
+    events: Vec<OrderEvent>,
+) -> Result<Verdict, String> {
     crate::witness_bytes::check(trace, model, &events)?;
     let steps = events.iter().map(|e| match e {
         OrderEvent::Store(i) if trace.kind(*i as usize) == crate::trace::OperationKind::Store => {
@@ -119,7 +124,7 @@ fn search(
 /// Returns the nodes with the edges of a model.
 fn nodes(trace: &Trace, bytes: &Bytes, rules: PreservedOrder, strict: bool) -> Problem {
     // Each access has a location of its own, so that only edges between locations remain.
-    let apart = trace.apart();
+    let apart = trace.with_separate_locations();
     let p = problem::build(&apart, &Sources::of(&apart, &[]), rules);
     let mut edges: Vec<(u32, u32)> = Vec::new();
     for n in 0..narrow::index(p.len()) {
@@ -167,7 +172,7 @@ fn nodes(trace: &Trace, bytes: &Bytes, rules: PreservedOrder, strict: bool) -> P
             }
         }
     }
-    for (from, to) in super::saturate::committed(trace) {
+    for (from, to) in super::saturate::commit_order(trace) {
         edges.push((store(from as usize), store(to as usize)));
     }
     edges.retain(|e| e.0 != e.1);
@@ -178,7 +183,7 @@ fn nodes(trace: &Trace, bytes: &Bytes, rules: PreservedOrder, strict: bool) -> P
 
 /// Events that are not done and have a value of a byte. Required final values count as loads.
 #[derive(Clone, Copy, Default)]
-struct Needs {
+struct OpenEvents {
     /// Loads that have to take it from memory.
     memory: u32,
     /// All loads.
@@ -198,7 +203,7 @@ struct Search<'p> {
     /// The node of the last earlier store of the thread to each byte of each load.
     own: AHashMap<(u32, u32), u32>,
     /// Loads and stores of each value of each byte that are not done.
-    needs: AHashMap<(u32, u8), Needs>,
+    needs: AHashMap<(u32, u8), OpenEvents>,
     trail: Vec<(u32, Vec<Option<u8>>)>,
     ready: Vec<u32>,
     failed: AHashSet<Box<[u64]>>,

@@ -203,19 +203,19 @@ pub fn decide(
         return Ok(Verdict::Unknown { stop: Stop::States, reason });
     }
     let verdict = match trace.open.is_empty() {
-        true => settled(trace, model, options, budget)?,
+        true => decide_closed(trace, model, options, budget)?,
         false => open::decide(trace, model, options, budget)?,
     };
     Ok(match verdict {
         Verdict::Forbidden { conflict } if !trace.skipped.is_empty() => {
-            open::skipped(trace, &conflict)
+            open::verdict_with_skipped(trace, &conflict)
         }
         verdict => verdict,
     })
 }
 
 /// Decides a trace that leaves nothing open.
-fn settled(
+fn decide_closed(
     trace: &Trace,
     model: &TraceModel,
     options: &DecisionOptions,
@@ -248,7 +248,7 @@ fn unknown_initial(
     let mut values: Vec<Vec<Option<u64>>> = vec![vec![None]; s.free.len()];
     for i in (0..trace.len()).filter(|i| trace.kind(*i).loads()) {
         if let Ok(k) = s.free.binary_search(&trace.location(i)) {
-            let value = Some(trace.loaded(i));
+            let value = Some(trace.loaded_value(i));
             if !values[k].contains(&value) {
                 values[k].push(value);
             }
@@ -263,7 +263,7 @@ fn unknown_initial(
         return Ok(Verdict::Unknown { stop: Stop::States, reason });
     }
     let mut digits = vec![0; values.len()];
-    let (mut open, mut all) = (None, AllOf::default());
+    let (mut open, mut all) = (None, ConflictUnion::default());
     all.add(&forbidden);
     while step(&mut digits, &values) {
         let chosen = digits.iter().zip(&values).map(|(d, v)| v[*d]);
@@ -277,19 +277,19 @@ fn unknown_initial(
         }
     }
     let Verdict::Forbidden { conflict } = forbidden else { return Ok(forbidden) };
-    Ok(open.unwrap_or_else(|| Verdict::Forbidden { conflict: all.added_to(conflict) }))
+    Ok(open.unwrap_or_else(|| Verdict::Forbidden { conflict: all.extend(conflict) }))
 }
 
 /// Operations and required final values of the conflicts of several choices.
 #[derive(Default)]
-struct AllOf {
+struct ConflictUnion {
     operations: std::collections::BTreeSet<u32>,
     /// Updates that some conflict needs as a whole.
     wholes: std::collections::BTreeSet<u32>,
     finals: std::collections::BTreeSet<usize>,
 }
 
-impl AllOf {
+impl ConflictUnion {
     fn add(&mut self, verdict: &Verdict) {
         let Verdict::Forbidden { conflict } = verdict else { return };
         self.operations.extend(&conflict.operations);
@@ -298,7 +298,7 @@ impl AllOf {
         self.finals.extend(&conflict.finals);
     }
     /// Returns a conflict with the operations of all.
-    fn added_to(self, conflict: Conflict) -> Conflict {
+    fn extend(self, conflict: Conflict) -> Conflict {
         let only_stores = self.operations.difference(&self.wholes).copied().collect();
         Conflict {
             operations: self.operations.into_iter().collect(),
@@ -352,7 +352,7 @@ fn with_sources(
             // Each store is a value of its own.
             let decide_each = |s: &Sources| match s.has_single_stores() {
                 true => decide(s),
-                false => decide(&s.answered(&[])),
+                false => decide(&s.with_answers(&[])),
             };
             match power_by_sc(trace, sources, options, budget) {
                 Some(verdict) => verdict,
@@ -479,11 +479,11 @@ fn each_source(
         return Verdict::Forbidden { conflict: no_order(trace) };
     }
     let mut digits = vec![0; lists.len()];
-    let (mut tried, mut open, mut all) = (0, None, AllOf::default());
+    let (mut tried, mut open, mut all) = (0, None, ConflictUnion::default());
     loop {
         let answers: Vec<(OpenSource, u32)> =
             (0..lists.len()).map(|k| (questions[k].0, lists[k][digits[k]])).collect();
-        let verdict = decide(&s.answered(&answers));
+        let verdict = decide(&s.with_answers(&answers));
         match verdict {
             Verdict::Allowed { .. } => return verdict,
             Verdict::Unknown { .. } => open = Some(verdict),
@@ -491,16 +491,16 @@ fn each_source(
         }
         tried += 1;
         if let Err(stop) = budget.check(tried) {
-            return unknown(stop, "the choice of sources for loads of repeated values");
+            return unknown_verdict(stop, "the choice of sources for loads of repeated values");
         }
         if tried > options.max_revisions {
-            return revised("the choice of sources for loads of repeated values");
+            return revisions_exhausted("the choice of sources for loads of repeated values");
         }
         if !step(&mut digits, &lists) {
             break;
         }
     }
-    open.unwrap_or_else(|| Verdict::Forbidden { conflict: all.added_to(no_order(trace)) })
+    open.unwrap_or_else(|| Verdict::Forbidden { conflict: all.extend(no_order(trace)) })
 }
 
 /// Returns the conflict of a value that no operation explains.
@@ -509,7 +509,7 @@ fn impossible(trace: &Trace, s: &Sources) -> Option<Conflict> {
         let message = format!(
             "line {} loads {}, which is neither stored nor the initial value",
             trace.line(load as usize),
-            trace.loaded(load as usize)
+            trace.loaded_value(load as usize)
         );
         // An unknown initial value is that of the first load which no store explains.
         let place = trace.location(load as usize);
@@ -548,7 +548,7 @@ fn future_load(trace: &Trace, s: &Sources) -> Option<Conflict> {
             if store == sources::NONE || !(load..range.end).contains(&(store as usize)) {
                 continue;
             }
-            let (line, value) = (trace.line(load), trace.loaded(load));
+            let (line, value) = (trace.line(load), trace.loaded_value(load));
             let store = store as usize;
             let message = match store == load {
                 true => format!("line {line} loads {value}, which only it stores"),
@@ -585,7 +585,7 @@ fn order(
             Saturation::Cycle(cycle) => {
                 return Verdict::Forbidden { conflict: conflict(trace, model, &p, s, &cycle) };
             }
-            Saturation::Stopped(stop) => return unknown(stop, "the first edges"),
+            Saturation::Stopped(stop) => return unknown_verdict(stop, "the first edges"),
         };
         let deadlines =
             search::deadlines(&first, s, trace, &topological(&first), rules.is_immediate());
@@ -594,14 +594,14 @@ fn order(
             Outcome::Found(nodes) => return found(&first, nodes),
             Outcome::Exhausted => exhausted = true,
             Outcome::Revisions => {}
-            Outcome::Stopped(stop) => return unknown(stop, "the replay of the log"),
+            Outcome::Stopped(stop) => return unknown_verdict(stop, "the replay of the log"),
         }
     }
     let extended = match saturate::saturate(&p, s, trace, rules, budget) {
         Saturation::Cycle(cycle) => {
             return Verdict::Forbidden { conflict: conflict(trace, model, &p, s, &cycle) };
         }
-        Saturation::Stopped(stop) => return unknown(stop, "the saturation of the order"),
+        Saturation::Stopped(stop) => return unknown_verdict(stop, "the saturation of the order"),
         Saturation::Open(extended, _) => extended,
     };
     if exhausted {
@@ -612,8 +612,8 @@ fn order(
     match search::search(&extended, s, trace, &deadlines, options.max_revisions, budget) {
         Outcome::Found(nodes) => found(&extended, nodes),
         Outcome::Exhausted => Verdict::Forbidden { conflict: no_order(trace) },
-        Outcome::Revisions => revised("the search for an order"),
-        Outcome::Stopped(stop) => unknown(stop, "the search for an order"),
+        Outcome::Revisions => revisions_exhausted("the search for an order"),
+        Outcome::Stopped(stop) => unknown_verdict(stop, "the search for an order"),
     }
 }
 
@@ -650,16 +650,16 @@ fn power(trace: &Trace, s: &Sources, options: &DecisionOptions, budget: &Budget)
             Verdict::Allowed { witness: Witness::Order { operations, coherence, reads_from } }
         }
         pow::Outcome::Exhausted => Verdict::Forbidden { conflict: no_order(trace) },
-        pow::Outcome::Revisions => revised("the search for an order"),
-        pow::Outcome::Stopped(stop) => unknown(stop, "the search for an order"),
+        pow::Outcome::Revisions => revisions_exhausted("the search for an order"),
+        pow::Outcome::Stopped(stop) => unknown_verdict(stop, "the search for an order"),
     }
 }
 
-fn unknown(stop: Stop, reason: &str) -> Verdict {
+fn unknown_verdict(stop: Stop, reason: &str) -> Verdict {
     Verdict::Unknown { reason: format!("{reason} ended early ({})", stop.word()), stop }
 }
 
-fn revised(what: &str) -> Verdict {
+fn revisions_exhausted(what: &str) -> Verdict {
     let reason = format!("{what} revised as many choices as `--max-revisions` allows");
     Verdict::Unknown { reason, stop: Stop::States }
 }

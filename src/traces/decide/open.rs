@@ -14,7 +14,7 @@ use ahash::AHashMap;
 use mu_base::{Budget, Diagnostic, Stop, narrow};
 
 use super::sources::NONE;
-use super::{Conflict, DecisionOptions, Verdict, Witness, WitnessStep, settled, step};
+use super::{Conflict, DecisionOptions, Verdict, Witness, WitnessStep, decide_closed, step};
 use crate::model::TraceModel;
 use crate::trace::{Annotations, Fence, Initial, OpenFact, OperationKind, Trace, fits};
 
@@ -23,7 +23,7 @@ const MAX_VALUES: usize = 512;
 
 /// Returns the verdict of a forbidden trace with skipped lines: they may have had the operation
 /// that explains it.
-pub(super) fn skipped(trace: &Trace, conflict: &Conflict) -> Verdict {
+pub(super) fn verdict_with_skipped(trace: &Trace, conflict: &Conflict) -> Verdict {
     let lines: Vec<String> = trace.skipped.iter().take(5).map(ToString::to_string).collect();
     let more = if trace.skipped.len() > 5 { ", …" } else { "" };
     let reason = format!(
@@ -31,10 +31,10 @@ pub(super) fn skipped(trace: &Trace, conflict: &Conflict) -> Verdict {
         lines.join(", "),
         conflict.message
     );
-    unknown(reason)
+    unknown_verdict(reason)
 }
 
-fn unknown(reason: impl Into<String>) -> Verdict {
+fn unknown_verdict(reason: impl Into<String>) -> Verdict {
     Verdict::Unknown { stop: Stop::States, reason: reason.into() }
 }
 
@@ -59,8 +59,8 @@ pub(super) fn decide(
     let (weaker, kept) = part(trace, &is_kept);
     let stores: Vec<(u32, Option<u64>)> =
         values(&weaker).into_iter().map(|open| (open.0, None)).collect();
-    let weaker = weaker.settled(&stores);
-    let verdict = settled(&weaker, model, options, budget)?;
+    let weaker = weaker.with_values(&stores);
+    let verdict = decide_closed(&weaker, model, options, budget)?;
     let witness = match verdict {
         Verdict::Allowed { witness } => witness,
         Verdict::Forbidden { mut conflict } => {
@@ -84,11 +84,11 @@ pub(super) fn decide(
     }
     if open.iter().any(|(i, _)| rest.locations[rest.location(*i as usize) as usize].mixed) {
         let line = rest.line(open[0].0 as usize);
-        return Ok(unknown(format!(
+        return Ok(unknown_verdict(format!(
             "the log does not have the value that line {line} loads, from bytes that accesses of several sizes share"
         )));
     }
-    let guessed = before(&weaker, &witness);
+    let guessed = previous_values(&weaker, &witness);
     let original = |i: u32| kept_rest[i as usize];
     let lists: Vec<Vec<u64>> = open
         .iter()
@@ -111,8 +111,8 @@ pub(super) fn decide(
     loop {
         let chosen: Vec<(u32, Option<u64>)> =
             (0..open.len()).map(|k| (open[k].0, Some(lists[k][digits[k]]))).collect();
-        let full = rest.settled(&chosen);
-        let verdict = settled(&full, model, options, budget)?;
+        let full = rest.with_values(&chosen);
+        let verdict = decide_closed(&full, model, options, budget)?;
         if verdict.truth() == Some(true) {
             let mut with_pairs = full;
             with_pairs.open = without_values(&rest);
@@ -133,7 +133,7 @@ pub(super) fn decide(
             break;
         }
         if tried == MAX_VALUES {
-            return Ok(unknown(format!(
+            return Ok(unknown_verdict(format!(
                 "the log does not have the value that line {line} loads, and {tried} choices of such values explain nothing"
             )));
         }
@@ -185,11 +185,11 @@ fn candidates(trace: &Trace, i: usize, fact: &OpenFact) -> Vec<u64> {
     for j in (0..trace.len()).filter(|j| trace.location(*j) == o.location) {
         let kind = trace.kind(j);
         if kind.stores() {
-            list.push(trace.stored(j));
+            list.push(trace.stored_value(j));
         }
         // The unknown initial value is one that a load needs.
         if kind.loads() && location.initial == Initial::Unknown && !trace.is_open(j) {
-            list.push(trace.loaded(j));
+            list.push(trace.loaded_value(j));
         }
     }
     match &location.initial {
@@ -224,7 +224,7 @@ fn pairs(
     for fact in &trace.open {
         match fact {
             OpenFact::Pair { load, store } => pairs.push((*load, *store)),
-            OpenFact::Conditional { reason, .. } => return Ok(unknown(reason.clone())),
+            OpenFact::Conditional { reason, .. } => return Ok(unknown_verdict(reason.clone())),
             _ => {}
         }
     }
@@ -236,24 +236,24 @@ fn pairs(
         trace.line(store as usize)
     );
     if trace.has_mixed_sizes() {
-        return Ok(unknown(
+        return Ok(unknown_verdict(
             "operations stand between a load-reserved and its store-conditional, and accesses of several sizes share bytes",
         ));
     }
-    let plain = trace.settled(&[]);
+    let plain = trace.with_values(&[]);
     let is_weak = matches!(model, TraceModel::Rvwmo | TraceModel::Armv8);
     if (is_weak || matches!(model, TraceModel::Sc)) && are_atomic(&plain, &witness, &pairs, is_weak)
     {
         return Ok(found(witness));
     }
     // An order of `sc` decides for all models.
-    let strong = settled(&plain, &TraceModel::Sc, options, budget)?;
+    let strong = decide_closed(&plain, &TraceModel::Sc, options, budget)?;
     if let Verdict::Allowed { witness: strong } = strong
         && are_atomic(&plain, &strong, &pairs, false)
     {
         return Ok(found(strong));
     }
-    Ok(unknown(reason))
+    Ok(unknown_verdict(reason))
 }
 
 /// True if no other thread stores between the source of the load and the store of each pair.
@@ -368,7 +368,7 @@ pub(super) fn as_order(trace: &Trace, witness: &Witness) -> Option<Witness> {
 
 /// Returns the value before each store in the order of memory; `None` if the trace does not have
 /// it.
-fn before(trace: &Trace, witness: &Witness) -> AHashMap<u32, Option<u64>> {
+fn previous_values(trace: &Trace, witness: &Witness) -> AHashMap<u32, Option<u64>> {
     let memory = WitnessMemory::of(trace, witness);
     let mut stores: Vec<(u32, u32, u32)> = memory
         .position
@@ -380,7 +380,7 @@ fn before(trace: &Trace, witness: &Witness) -> AHashMap<u32, Option<u64>> {
     for (k, &(place, _, store)) in stores.iter().enumerate() {
         let earlier = k.checked_sub(1).map(|j| stores[j]).filter(|s| s.0 == place);
         let value = match (earlier, &trace.locations[place as usize].initial) {
-            (Some(earlier), _) => Some(trace.stored(earlier.2 as usize)),
+            (Some(earlier), _) => Some(trace.stored_value(earlier.2 as usize)),
             (None, Initial::Zero) => Some(0),
             (None, Initial::Value(v)) => Some(*v),
             _ => None,

@@ -19,7 +19,7 @@ use ahash::AHashMap;
 use mu_base::{Budget, Stop, narrow};
 
 use super::problem::{NodeRole, Problem};
-use super::saturate::{committed, topological};
+use super::saturate::{commit_order, topological};
 use super::sources::{NONE, Sources};
 use crate::trace::{OperationKind, Trace};
 
@@ -556,7 +556,7 @@ impl Values {
                 values.first(c, last)?;
             }
         }
-        for (from, to) in committed(trace) {
+        for (from, to) in commit_order(trace) {
             values.first(s.class[from as usize], s.class[to as usize])?;
         }
         values.close()?;

@@ -139,7 +139,7 @@ impl PreservedOrder {
         (self.riscv || self.arm) && !self.joint
     }
     /// Returns the rules with updates of one node.
-    pub fn joined(self) -> PreservedOrder {
+    pub fn with_joint_updates(self) -> PreservedOrder {
         PreservedOrder { joint: true, ..self }
     }
     /// True if the edges depend on the sources of loads.

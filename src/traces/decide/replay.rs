@@ -595,7 +595,7 @@ impl<'t> Replay<'t> {
     }
     /// Returns the operations that explain why the replay is blocked: for each thread its latest
     /// operation that is not done, and the loads that required the values of their locations.
-    pub fn blocked(&self) -> Vec<u32> {
+    pub fn blocking_operations(&self) -> Vec<u32> {
         let mut out = Vec::new();
         for thread in self.threads.iter().filter(|t| t.performed > t.start) {
             let latest = thread.holes.iter().map(|h| h.store);

@@ -35,7 +35,7 @@ const MAX_CHAIN: usize = 16;
 
 /// Inferred edge.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Inferred {
+pub(crate) struct InferredEdge {
     pub from: u32,
     pub to: u32,
     pub reason: Reason,
@@ -60,7 +60,7 @@ pub(crate) enum Cause {
 /// Result.
 pub(crate) enum Saturation {
     /// The problem with edges of every memory order, and these edges.
-    Open(Problem, Vec<Inferred>),
+    Open(Problem, Vec<InferredEdge>),
     /// A cycle of nodes.
     Cycle(Vec<CycleEdge>),
     /// A limit.
@@ -220,10 +220,10 @@ impl<'p> Index<'p> {
         count.checked_sub(1).map(|k| list[k])
     }
     /// Returns the edges that need no sweep.
-    fn first_edges(&self) -> Vec<Inferred> {
+    fn first_edges(&self) -> Vec<InferredEdge> {
         let mut out = Vec::new();
         let mut because = |from: u32, to: u32, reason: Reason, cause: Cause| {
-            out.push(Inferred { from, to, reason, cause, known: 0 });
+            out.push(InferredEdge { from, to, reason, cause, known: 0 });
         };
         for n in 0..narrow::index(self.p.len()) {
             let role = self.p.roles[n as usize];
@@ -277,7 +277,7 @@ impl<'p> Index<'p> {
                 }
             }
         }
-        for (from, to) in committed(self.trace) {
+        for (from, to) in commit_order(self.trace) {
             because(self.store_node(from), self.store_node(to), Reason::Coherence, Cause::Ends);
         }
         for (place, &last) in self.s.last.iter().enumerate() {
@@ -303,7 +303,7 @@ impl<'p> Index<'p> {
 
 /// Returns the pairs of stores to one location that follow each other in the order of memory that
 /// the log gives.
-pub(crate) fn committed(trace: &Trace) -> Vec<(u32, u32)> {
+pub(crate) fn commit_order(trace: &Trace) -> Vec<(u32, u32)> {
     if !trace.has_commits() {
         return Vec::new();
     }
@@ -444,7 +444,7 @@ impl Sweep<'_, '_> {
 pub(crate) fn first(p: &Problem, s: &Sources, trace: &Trace, rules: PreservedOrder) -> Saturation {
     let index = Index::new(p, s, trace, rules, false);
     let inferred = index.first_edges();
-    let graph = extended(p, &inferred);
+    let graph = extend(p, &inferred);
     let order = topological(&graph);
     if order.len() < graph.len() {
         return Saturation::Cycle(explain(p, &index, &inferred, &graph, &order));
@@ -463,10 +463,10 @@ pub(crate) fn saturate(
     let joint = rules.orders_stores() && trace.threads.len() <= MAX_JOINT_THREADS;
     let index = Index::new(p, s, trace, rules, joint);
     let mut pairs: AHashSet<(u32, u32)> = AHashSet::new();
-    let mut inferred: Vec<Inferred> = index.first_edges();
+    let mut inferred: Vec<InferredEdge> = index.first_edges();
     inferred.retain(|e| pairs.insert((e.from, e.to)));
     loop {
-        let graph = extended(p, &inferred);
+        let graph = extend(p, &inferred);
         let order = topological(&graph);
         if order.len() < graph.len() {
             return Saturation::Cycle(explain(p, &index, &inferred, &graph, &order));
@@ -475,7 +475,7 @@ pub(crate) fn saturate(
         let known = u32::try_from(before).expect("fewer edges than 2^32");
         let mut add = |from: u32, to: u32, reason: Reason, cause: Cause| {
             if pairs.insert((from, to)) {
-                inferred.push(Inferred { from, to, reason, cause, known });
+                inferred.push(InferredEdge { from, to, reason, cause, known });
             }
         };
         let places: Vec<Option<u32>> = if joint {
@@ -512,7 +512,7 @@ pub(crate) fn saturate(
 }
 
 /// Returns the problem with further edges.
-fn extended(p: &Problem, inferred: &[Inferred]) -> Problem {
+fn extend(p: &Problem, inferred: &[InferredEdge]) -> Problem {
     let mut edges = Vec::with_capacity(p.targets.len() + inferred.len());
     for n in 0..narrow::index(p.len()) {
         edges.extend(p.successors(n).iter().map(|m| (n, *m)));
@@ -532,7 +532,12 @@ const MAX_STARTS: usize = 8;
 
 /// Returns a simple cycle among the nodes that a topological order lacks: with few edges, and few
 /// of them that need a proof.
-fn cycle(graph: &Problem, order: &[u32], p: &Problem, inferred: &[Inferred]) -> Vec<(u32, u32)> {
+fn cycle(
+    graph: &Problem,
+    order: &[u32],
+    p: &Problem,
+    inferred: &[InferredEdge],
+) -> Vec<(u32, u32)> {
     let mut open = vec![true; graph.len()];
     order.iter().for_each(|n| open[*n as usize] = false);
     // Each open node has an open predecessor: walk backwards until a node repeats.
@@ -616,7 +621,7 @@ fn lightest(
 fn explain(
     p: &Problem,
     index: &Index<'_>,
-    inferred: &[Inferred],
+    inferred: &[InferredEdge],
     graph: &Problem,
     order: &[u32],
 ) -> Vec<CycleEdge> {

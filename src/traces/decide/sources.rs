@@ -68,7 +68,7 @@ impl Sources {
             if trace.kind(i).stores() {
                 let l = trace.location(i);
                 let class = *classes
-                    .entry((l, trace.stored(i)))
+                    .entry((l, trace.stored_value(i)))
                     .or_insert_with(|| narrow::index(s.place.len()));
                 if class as usize == s.place.len() {
                     s.add(l);
@@ -85,12 +85,12 @@ impl Sources {
                 continue;
             }
             let l = trace.location(i);
-            s.want[i] = match classes.get(&(l, trace.loaded(i))) {
+            s.want[i] = match classes.get(&(l, trace.loaded_value(i))) {
                 Some(&class) => class,
                 None if known[l as usize].is_none() => {
                     // The first value without a store is the initial one.
-                    known[l as usize] = Some(trace.loaded(i));
-                    classes.insert((l, trace.loaded(i)), l);
+                    known[l as usize] = Some(trace.loaded_value(i));
+                    classes.insert((l, trace.loaded_value(i)), l);
                     l
                 }
                 None => {
@@ -167,7 +167,7 @@ impl Sources {
         out
     }
     /// Returns the classes in which each store has a class of its own, with answers.
-    pub fn answered(&self, answers: &[(OpenSource, u32)]) -> Sources {
+    pub fn with_answers(&self, answers: &[(OpenSource, u32)]) -> Sources {
         let places = self.last.len();
         let mut out = Sources {
             want: self.want.clone(),

@@ -42,7 +42,7 @@ pub(crate) fn infer(
     for &i in &operations {
         let place = trace.location(i as usize);
         if s.want[i as usize] == place {
-            initial.insert(place, Initial::Value(trace.loaded(i as usize)));
+            initial.insert(place, Initial::Value(trace.loaded_value(i as usize)));
         }
     }
     let unknown = |place: u32| initial.get(&place).cloned().unwrap_or(Initial::Unknown);

@@ -65,7 +65,7 @@ impl TraceReader for Axe {
                         return Err(error);
                     }
                     reader.builder.skipped.push(u32::try_from(number + 1).unwrap_or(u32::MAX));
-                    sink.skipped(error);
+                    sink.report_skipped(error);
                     break;
                 }
             }
@@ -87,7 +87,7 @@ impl TraceReader for Axe {
             if !is_ended && outcome.is_ok() && bytes.trim_ascii() != b"check" {
                 let text = String::from_utf8_lossy(&bytes);
                 let line = Line { file: &options.file, number, text: &text };
-                sink.unended(line.error(text.len(), UNENDED));
+                sink.report_unended(line.error(text.len(), UNENDED));
             }
             match outcome.map_err(|e| if is_ended { e } else { e.note(CUT_OFF) }) {
                 Ok(false) => {}
@@ -100,7 +100,7 @@ impl TraceReader for Axe {
                 }
                 Err(e) if options.repair => {
                     reader.builder.skipped.push(u32::try_from(number).unwrap_or(u32::MAX));
-                    sink.skipped(e.in_file(&options.file));
+                    sink.report_skipped(e.in_file(&options.file));
                 }
                 Err(e) => return Err(e.in_file(&options.file)),
             }
@@ -117,10 +117,10 @@ impl TraceReader for Axe {
 }
 
 /// Error at a column of a line.
-struct Wrong(usize, String);
+struct ColumnError(usize, String);
 
 /// Result of a complete trace.
-struct Done {
+struct CompleteTrace {
     number: u64,
     more: bool,
 }
@@ -153,7 +153,7 @@ impl<'t> Cursor<'t> {
         self.at += if found { word.len() } else { 0 };
         found
     }
-    fn expected(&mut self, what: &str) -> Wrong {
+    fn expected_error(&mut self, what: &str) -> ColumnError {
         self.blanks();
         let rest = &self.text[self.at..];
         let found: String = match rest.chars().next() {
@@ -164,27 +164,27 @@ impl<'t> Cursor<'t> {
             }
             Some(c) => format!("`{c}`"),
         };
-        Wrong(self.at, format!("expected {what}, found {found}"))
+        ColumnError(self.at, format!("expected {what}, found {found}"))
     }
-    fn require(&mut self, word: &str) -> Result<(), Wrong> {
-        if self.take(word) { Ok(()) } else { Err(self.expected(&format!("`{word}`"))) }
+    fn require(&mut self, word: &str) -> Result<(), ColumnError> {
+        if self.take(word) { Ok(()) } else { Err(self.expected_error(&format!("`{word}`"))) }
     }
-    fn number(&mut self, what: &str) -> Result<u64, Wrong> {
+    fn number(&mut self, what: &str) -> Result<u64, ColumnError> {
         self.blanks();
         let rest = &self.text[self.at..];
         let length = rest.bytes().take_while(u8::is_ascii_digit).count();
         if length == 0 {
-            return Err(self.expected(what));
+            return Err(self.expected_error(what));
         }
         let digits: &'t str = &rest[..length];
         let Ok(number) = digits.parse::<u64>() else {
-            return Err(Wrong(self.at, format!("the number {digits} is above 2^64 - 1")));
+            return Err(ColumnError(self.at, format!("the number {digits} is above 2^64 - 1")));
         };
         self.at += length;
         Ok(number)
     }
     /// Reads `M[3]` or `v3`.
-    fn place(&mut self) -> Result<u64, Wrong> {
+    fn place(&mut self) -> Result<u64, ColumnError> {
         if self.take("M") {
             self.require("[")?;
             let n = self.number("an address")?;
@@ -194,14 +194,14 @@ impl<'t> Cursor<'t> {
         if self.take("v") {
             return self.number("an address");
         }
-        Err(self.expected("an access such as `M[3]` or `v3`"))
+        Err(self.expected_error("an access such as `M[3]` or `v3`"))
     }
 }
 
 /// Access of a line: kind, location, loaded and stored value.
 type Access = (OperationKind, u64, u64, u64);
 
-fn access(c: &mut Cursor<'_>) -> Result<Access, Wrong> {
+fn access(c: &mut Cursor<'_>) -> Result<Access, ColumnError> {
     if c.take("{") {
         let place = c.place()?;
         c.require("==")?;
@@ -213,7 +213,7 @@ fn access(c: &mut Cursor<'_>) -> Result<Access, Wrong> {
         if second != place {
             let message =
                 format!("an update has one address, but this one has {place} and {second}");
-            return Err(Wrong(at, message));
+            return Err(ColumnError(at, message));
         }
         c.require(":=")?;
         let stored = c.number("a value")?;
@@ -224,7 +224,7 @@ fn access(c: &mut Cursor<'_>) -> Result<Access, Wrong> {
         return Ok((OperationKind::Fence(Fence::FULL), 0, 0, 0));
     }
     if !["M", "v"].iter().any(|w| c.text[c.at..].trim_start().starts_with(w)) {
-        let mut wrong = c.expected("`M[…]`, `v…`, `{ … }` or `sync`");
+        let mut wrong = c.expected_error("`M[…]`, `v…`, `{ … }` or `sync`");
         if c.text[c.at..].starts_with('<') {
             wrong.1 += "; an atomic update is `{ M[1] == 0; M[1] := 1 }`";
         }
@@ -239,11 +239,11 @@ fn access(c: &mut Cursor<'_>) -> Result<Access, Wrong> {
         let loaded = c.number("a value")?;
         return Ok((OperationKind::Load, place, loaded, 0));
     }
-    Err(c.expected("`==` or `:=`"))
+    Err(c.expected_error("`==` or `:=`"))
 }
 
 /// Reads `@ 100:110`, `@ 100:`, `@ 100` or `@ :110`. Returns the column of the end with it.
-fn times(c: &mut Cursor<'_>) -> Result<(Option<u64>, Option<u64>, usize), Wrong> {
+fn times(c: &mut Cursor<'_>) -> Result<(Option<u64>, Option<u64>, usize), ColumnError> {
     if !c.take("@") {
         return Ok((None, None, 0));
     }
@@ -255,7 +255,7 @@ fn times(c: &mut Cursor<'_>) -> Result<(Option<u64>, Option<u64>, usize), Wrong>
     let column = c.at;
     let end = if colon && digit(c) { Some(c.number("a time")?) } else { None };
     if begin.is_none() && end.is_none() {
-        return Err(c.expected("a time"));
+        return Err(c.expected_error("a time"));
     }
     Ok((begin, end, column))
 }
@@ -379,20 +379,20 @@ impl AxeReader {
             }
             return Ok(false);
         }
-        let wrong = |Wrong(at, message): Wrong| {
+        let wrong = |ColumnError(at, message): ColumnError| {
             let column = text[..at.min(text.len())].chars().count() + 1;
             Diagnostic::in_line(Stage::Syntax, number, column, text, message)
         };
         self.code(number, code).map_err(wrong)
     }
-    fn code(&mut self, number: u64, code: &str) -> Result<bool, Wrong> {
+    fn code(&mut self, number: u64, code: &str) -> Result<bool, ColumnError> {
         let mut c = Cursor { text: code, at: 0 };
         if c.take("check") {
             self.end_of_line(&mut c)?;
             return Ok(true);
         }
         let line = u32::try_from(number)
-            .map_err(|_| Wrong(0, "a log has at most 4,294,967,295 lines".to_string()))?;
+            .map_err(|_| ColumnError(0, "a log has at most 4,294,967,295 lines".to_string()))?;
         if c.take("final") {
             let place = c.place()?;
             c.require("==")?;
@@ -412,20 +412,20 @@ impl AxeReader {
         let (begin, end, end_column) = times(&mut c)?;
         self.end_of_line(&mut c)?;
         if end.is_some() && kind == OperationKind::Store {
-            return Err(Wrong(end_column, "a store has no end time".to_string()));
+            return Err(ColumnError(end_column, "a store has no end time".to_string()));
         }
         if begin.zip(end).is_some_and(|(b, e)| e <= b) {
-            return Err(Wrong(end_column, "the end is not after the begin".to_string()));
+            return Err(ColumnError(end_column, "the end is not after the begin".to_string()));
         }
         if begin == Some(u64::MAX) || end == Some(u64::MAX) {
-            return Err(Wrong(at, "times are below 2^64 - 1".to_string()));
+            return Err(ColumnError(at, "times are below 2^64 - 1".to_string()));
         }
         let thread = self.thread(thread);
         let last = &mut self.begins[thread as usize];
         if let Some((last, begin)) = last.zip(begin).filter(|(l, b)| l >= b) {
             let message =
                 format!("the begin {begin} is not after {last}, the last one of the thread");
-            return Err(Wrong(at, message));
+            return Err(ColumnError(at, message));
         }
         *last = begin.or(*last);
         let fence = matches!(kind, OperationKind::Fence(_));
@@ -439,9 +439,9 @@ impl AxeReader {
         self.builder.push(thread, Operation { begin, end, ..o });
         Ok(false)
     }
-    fn end_of_line(&self, c: &mut Cursor<'_>) -> Result<(), Wrong> {
+    fn end_of_line(&self, c: &mut Cursor<'_>) -> Result<(), ColumnError> {
         c.blanks();
-        if c.at < c.text.len() { Err(c.expected("the end of the line")) } else { Ok(()) }
+        if c.at < c.text.len() { Err(c.expected_error("the end of the line")) } else { Ok(()) }
     }
     fn thread(&mut self, number: u64) -> u32 {
         *self.threads.entry(number).or_insert_with(|| {
@@ -450,10 +450,13 @@ impl AxeReader {
         })
     }
     fn place(&mut self, number: u64) -> u32 {
-        *self.places.entry(number).or_insert_with(|| self.builder.named(&number.to_string()))
+        *self
+            .places
+            .entry(number)
+            .or_insert_with(|| self.builder.named_location(&number.to_string()))
     }
     /// Returns the trace.
-    fn finish(&mut self, sink: &mut dyn Sink) -> Result<Done, Diagnostic> {
+    fn finish(&mut self, sink: &mut dyn Sink) -> Result<CompleteTrace, Diagnostic> {
         let mut builder = std::mem::take(&mut self.builder);
         builder.name = self.comment.take();
         let number = builder.number;
@@ -461,6 +464,6 @@ impl AxeReader {
             Some(more) => more,
             None => sink.trace(builder.finish()?)?,
         };
-        Ok(Done { number, more })
+        Ok(CompleteTrace { number, more })
     }
 }

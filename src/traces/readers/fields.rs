@@ -74,14 +74,18 @@ pub fn object<'a>(line: Line<'a>) -> Result<Vec<Field<'a>>, Diagnostic> {
         let value = if scan.take("\"") {
             string(&mut scan)?
         } else if scan.rest().starts_with(['{', '[']) {
-            return Err(scan.expected("a number, a string, `true`, `false`, or `null`"));
+            return Err(scan.expected_error("a number, a string, `true`, `false`, or `null`"));
         } else {
             let word = scan.word(&[',', '}']);
             match word.text {
                 "null" => Word::of(line, word.at, ""),
                 "true" | "false" => word,
                 text if text.starts_with(|c: char| c.is_ascii_digit() || c == '-') => word,
-                _ => return Err(word.expected("a number, a string, `true`, `false`, or `null`")),
+                _ => {
+                    return Err(
+                        word.expected_error("a number, a string, `true`, `false`, or `null`")
+                    );
+                }
             }
         };
         fields.push((key, value));

@@ -18,7 +18,7 @@ use super::lines::{Line, LineEffect, LineReader, Word, read_lines};
 use super::records::fence_named;
 use super::spike::fresh;
 use super::{ReadOptions, Sink, TraceReader};
-use crate::trace::{Added, Annotations, Fence, Operation, OperationKind, TraceBuilder};
+use crate::trace::{Annotations, Fence, Operation, OperationIndex, OperationKind, TraceBuilder};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use std::io::BufRead;
@@ -65,7 +65,7 @@ struct Gem5Reader {
     file: String,
     builder: TraceBuilder,
     /// Locked loads of threads, with their locations.
-    locked: AHashMap<u32, (Added, u32)>,
+    locked: AHashMap<u32, (OperationIndex, u32)>,
 }
 
 /// Returns the parts of a line between ` : `, with their places.
@@ -182,7 +182,7 @@ impl Gem5Reader {
         );
         let address = address.hexadecimal("an address")?;
         let Some(thread) = self.thread(&words[0]) else {
-            return Err(words[0].expected("a time and a processor"));
+            return Err(words[0].expected_error("a time and a processor"));
         };
         let location = self.builder.address(address);
         let locked = self.locked.remove(&thread);

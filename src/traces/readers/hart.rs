@@ -9,7 +9,7 @@
 //! time and memory.
 
 use crate::riscv::{AcquireRelease, AtomicOperation, FenceAccesses, MemoryInstruction};
-use crate::trace::{Added, Annotations, Fence, Operation, OperationKind, TraceBuilder};
+use crate::trace::{Annotations, Fence, Operation, OperationIndex, OperationKind, TraceBuilder};
 
 /// Access of a retired instruction.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ enum Reservation {
     Unknown,
     /// That of the last load-reserved.
     Held {
-        load: Added,
+        load: OperationIndex,
         address: u64,
         size: u8,
         line: u32,
@@ -204,7 +204,12 @@ impl Hart {
             ),
         }
     }
-    fn push(&mut self, name: &str, operation: Operation, builder: &mut TraceBuilder) -> Added {
+    fn push(
+        &mut self,
+        name: &str,
+        operation: Operation,
+        builder: &mut TraceBuilder,
+    ) -> OperationIndex {
         let thread = *self.thread.get_or_insert_with(|| builder.thread(name));
         if let Reservation::Held { adjacent, .. } = &mut self.reservation {
             *adjacent = false;

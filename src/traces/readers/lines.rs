@@ -96,30 +96,30 @@ impl<'a> Scanner<'a> {
     /// # Errors
     /// Another text, with its place.
     pub fn expect(&mut self, text: &str) -> Result<(), Diagnostic> {
-        if self.take(text) { Ok(()) } else { Err(self.expected(&format!("`{text}`"))) }
+        if self.take(text) { Ok(()) } else { Err(self.expected_error(&format!("`{text}`"))) }
     }
     /// Expects the end of the line.
     ///
     /// # Errors
     /// Another text, with its place.
     pub fn end(&mut self) -> Result<(), Diagnostic> {
-        if self.is_done() { Ok(()) } else { Err(self.expected("the end of the line")) }
+        if self.is_done() { Ok(()) } else { Err(self.expected_error("the end of the line")) }
     }
     /// Creates the error for another text than the expected one.
-    pub fn expected(&mut self, what: &str) -> Diagnostic {
+    pub fn expected_error(&mut self, what: &str) -> Diagnostic {
         self.skip_spaces();
         let at = self.at;
         let word = self.clone().word(&[]).text;
         let found = match word {
             "" => "the end of the line".to_string(),
-            word => format!("`{}`", shortened(word)),
+            word => format!("`{}`", start_of_text(word)),
         };
         self.line.error(at, format!("expected {what}, found {found}"))
     }
 }
 
 /// Returns at most 60 characters of a text.
-fn shortened(text: &str) -> String {
+fn start_of_text(text: &str) -> String {
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_string(),
@@ -146,10 +146,10 @@ impl<'a> Word<'a> {
         self.line.error(self.at, message)
     }
     /// Creates the error for a word that is not what was expected.
-    pub fn expected(&self, what: &str) -> Diagnostic {
+    pub fn expected_error(&self, what: &str) -> Diagnostic {
         let found = match self.text {
             "" => "nothing".to_string(),
-            text => format!("`{}`", shortened(text)),
+            text => format!("`{}`", start_of_text(text)),
         };
         self.error(format!("expected {what}, found {found}"))
     }
@@ -176,10 +176,10 @@ impl<'a> Word<'a> {
     }
     fn digits(&self, digits: &str, radix: u32, what: &str) -> Result<u64, Diagnostic> {
         if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
-            return Err(self.expected(what));
+            return Err(self.expected_error(what));
         }
         u64::from_str_radix(digits, radix).map_err(|_| {
-            self.error(format!("the number `{}` needs more than 64 bits", shortened(self.text)))
+            self.error(format!("the number `{}` needs more than 64 bits", start_of_text(self.text)))
         })
     }
 }
@@ -280,7 +280,7 @@ pub fn read_lines(
                 }
             }
             if !is_ended {
-                sink.unended(line.error(text.len(), UNENDED));
+                sink.report_unended(line.error(text.len(), UNENDED));
             }
             break;
         }
@@ -329,7 +329,7 @@ fn refuse(
     }
     let line = error.line.as_ref().map_or(number, |l| l.number);
     skipped.push(u32::try_from(line).unwrap_or(u32::MAX));
-    sink.skipped(error);
+    sink.report_skipped(error);
     Ok(())
 }
 

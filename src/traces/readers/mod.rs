@@ -70,10 +70,10 @@ pub trait Sink {
         Ok(None)
     }
     /// Takes the error of a part of the log that is skipped (only with [`ReadOptions::repair`]).
-    fn skipped(&mut self, error: Diagnostic);
+    fn report_skipped(&mut self, error: Diagnostic);
     /// Takes a warning about the last line of a log, which has no end of line but is in the format:
     /// if the log is cut off there, its last operation may be another one.
-    fn unended(&mut self, _warning: Diagnostic) {}
+    fn report_unended(&mut self, _warning: Diagnostic) {}
 }
 
 /// Reader of one format.
@@ -142,7 +142,7 @@ impl Sink for Collected {
         self.traces.push(trace);
         Ok(true)
     }
-    fn skipped(&mut self, error: Diagnostic) {
+    fn report_skipped(&mut self, error: Diagnostic) {
         self.skipped.push(error);
     }
 }

@@ -16,7 +16,9 @@
 use super::fields::{self, Field};
 use super::lines::{Line, LineEffect, LineReader, Word, read_lines};
 use super::{ReadOptions, Sink, TraceReader};
-use crate::trace::{Added, Annotations, Fence, Initial, Operation, OperationKind, TraceBuilder};
+use crate::trace::{
+    Annotations, Fence, Initial, Operation, OperationIndex, OperationKind, TraceBuilder,
+};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use std::io::BufRead;
@@ -143,7 +145,7 @@ enum LineForm {
 struct AtomicLoad {
     thread: u32,
     load: Operation,
-    added: Added,
+    added: OperationIndex,
     /// True if no other operation of the thread follows.
     adjacent: bool,
     line: (u64, String),
@@ -210,7 +212,7 @@ impl<'a> Record<'a> {
         match word.text.to_lowercase().as_str() {
             "true" | "1" | "yes" | "x" => Ok(true),
             "false" | "0" | "no" | "-" => Ok(false),
-            _ => Err(word.expected(&format!("`true` or `false` in `{}`", COLUMNS[column].0))),
+            _ => Err(word.expected_error(&format!("`true` or `false` in `{}`", COLUMNS[column].0))),
         }
     }
     /// Rejects values in columns that the operation does not have.
@@ -248,7 +250,7 @@ impl RecordReader {
         match &mut self.form {
             LineForm::Json => {
                 for (key, value) in fields::object(line)? {
-                    set(&mut values, known(&key)?, (key, value))?;
+                    set(&mut values, column_number(&key)?, (key, value))?;
                 }
             }
             LineForm::Table(Some((separator, columns))) => {
@@ -271,7 +273,7 @@ impl RecordReader {
                 let words = fields::row(line, separator)?;
                 let mut columns = Vec::new();
                 for word in &words {
-                    let number = known(word)?;
+                    let number = column_number(word)?;
                     if columns.contains(&number) && COLUMNS[number].0 != "comment" {
                         let name = COLUMNS[number].0;
                         return Err(word.error(format!("the column `{name}` occurs twice")));
@@ -303,7 +305,7 @@ impl RecordReader {
             "initial" | "init" => self.value(record, "initial value"),
             "final" => self.value(record, "final value"),
             "check" => return Ok(LineEffect::Ends),
-            _ => return Err(word.expected(COLUMNS[OPERATION].2)),
+            _ => return Err(word.expected_error(COLUMNS[OPERATION].2)),
         }?;
         Ok(LineEffect::More)
     }
@@ -313,13 +315,13 @@ impl RecordReader {
         if word.text.starts_with(|c: char| c.is_ascii_digit()) {
             return Ok(self.builder.address(word.number("an address or a name")?));
         }
-        Ok(self.builder.named(word.text))
+        Ok(self.builder.named_location(word.text))
     }
     fn size(&self, record: &Record<'_>) -> Result<u8, Diagnostic> {
         let Some(word) = record.get(SIZE) else { return Ok(0) };
         match word.text {
             "1" | "2" | "4" | "8" => Ok(word.text.as_bytes()[0] - b'0'),
-            _ => Err(word.expected("a size of 1, 2, 4, or 8 bytes")),
+            _ => Err(word.expected_error("a size of 1, 2, 4, or 8 bytes")),
         }
     }
     fn access(
@@ -429,7 +431,7 @@ impl RecordReader {
         Ok(())
     }
     /// Adds an access. `is_open`: the log does not have its loaded value.
-    fn push(&mut self, thread: u32, operation: Operation, is_open: bool) -> Added {
+    fn push(&mut self, thread: u32, operation: Operation, is_open: bool) -> OperationIndex {
         let added = self.builder.push(thread, operation);
         if is_open {
             self.builder.open_value(added, None);
@@ -444,7 +446,7 @@ impl RecordReader {
         let fence = match record.get(FENCE) {
             None => Fence::FULL,
             Some(word) => fence_named(word.text).ok_or_else(|| {
-                word.expected("a kind of fence: full, `r,rw`, `rw-w`, tso, mfence, sfence, lfence, sync, lwsync, dmb ish, dmb ishld, or dmb ishst")
+                word.expected_error("a kind of fence: full, `r,rw`, `rw-w`, tso, mfence, sfence, lfence, sync, lwsync, dmb ish, dmb ishld, or dmb ishst")
             })?,
         };
         let (begin, end) = record.times("fence")?;
@@ -533,7 +535,7 @@ fn number_of_size(word: &Word<'_>, size: u8) -> Result<u64, Diagnostic> {
 }
 
 /// Returns the number of a column, by its name in the log.
-fn known(name: &Word<'_>) -> Result<usize, Diagnostic> {
+fn column_number(name: &Word<'_>) -> Result<usize, Diagnostic> {
     column(name.text).ok_or_else(|| {
         let all: Vec<&str> = COLUMNS.iter().map(|c| c.0).collect();
         name.error(format!("there is no column `{}`", name.text))

@@ -261,7 +261,7 @@ impl RvfiReader {
         } else if text.contains('=') {
             for field in fields::assignments(line) {
                 if field.0.text.is_empty() {
-                    return Err(field.1.expected("`name=value`"));
+                    return Err(field.1.expected_error("`name=value`"));
                 }
                 record.set(field.0.text, field)?;
             }
@@ -321,7 +321,7 @@ impl RvfiReader {
             return Err(line.error(0, "the line has no `rvfi_insn`"));
         };
         let Some(code) = record.number(INSN)? else {
-            return Err(word.expected("an instruction"));
+            return Err(word.expected_error("an instruction"));
         };
         let Ok(code) = u32::try_from(code) else {
             return Err(word.error("an instruction has at most 32 bits"));

@@ -112,7 +112,7 @@ impl Results {
                     let digits = value.text.len() - 2;
                     if ![2, 4, 8, 16].contains(&digits) {
                         let what = "a value of 2, 4, 8, or 16 hexadecimal digits";
-                        return Err(value.expected(what));
+                        return Err(value.expected_error(what));
                     }
                     *scan = ahead;
                     let size = narrow_byte(digits / 2);
@@ -139,7 +139,9 @@ impl Results {
                         scan.word(&[]);
                     }
                 }
-                None => return Err(word.expected("a register, `mem`, or the end of the line")),
+                None => {
+                    return Err(word.expected_error("a register, `mem`, or the end of the line"));
+                }
             }
         }
         Ok(results)

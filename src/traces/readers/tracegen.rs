@@ -338,7 +338,7 @@ impl LineReader for TracegenReader {
             _ => {
                 let commands =
                     format!("a command: {}, resp, fence-req, fence-resp", REQUESTS.join(", "));
-                return Err(command.expected(&commands));
+                return Err(command.expected_error(&commands));
             }
         }
         Ok(LineEffect::More)
@@ -368,13 +368,13 @@ impl LineReader for TracegenReader {
                 if let Some(place) = p.place {
                     state.window.omit(place, (&mut *target, state.id));
                 }
-                errors.push(unanswered(&self.file, p.line, &name));
+                errors.push(unanswered_error(&self.file, p.line, &name));
             }
             if let Some((place, _, number, text)) = state.fence {
                 let index = u32::try_from(number).unwrap_or(u32::MAX);
                 let fence = Operation::fence(Fence::FULL, index);
                 state.window.complete(place, fence, (&mut *target, state.id));
-                errors.push(unanswered(&self.file, (number, text), &name));
+                errors.push(unanswered_error(&self.file, (number, text), &name));
             }
         }
         errors.sort_by_key(|e| e.line.as_ref().map_or(0, |l| l.number));
@@ -388,7 +388,7 @@ impl LineReader for TracegenReader {
 }
 
 /// Creates the error for a request that has no response at the end of the log.
-fn unanswered(file: &str, (number, text): (u64, String), thread: &str) -> Diagnostic {
+fn unanswered_error(file: &str, (number, text): (u64, String), thread: &str) -> Diagnostic {
     let line = Line { file, number, text: &text };
     line.error(0, format!("this request of thread {thread} has no response"))
         .note("the log is cut off, or the memory system lost the request")

@@ -157,7 +157,7 @@ struct WhisperReader {
 fn bytes(word: &Word<'_>) -> Result<Vec<u8>, Diagnostic> {
     let digits = word.text.strip_prefix("0x").unwrap_or(word.text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(word.expected("a hexadecimal value"));
+        return Err(word.expected_error("a hexadecimal value"));
     }
     let digit = |b: u8| char::from(b).to_digit(16).map_or(0, |d| narrow_byte(d as usize));
     Ok(digits.as_bytes().rchunks(2).map(|c| c.iter().fold(0, |v, b| v * 16 + digit(*b))).collect())
@@ -176,7 +176,7 @@ impl WhisperReader {
         let size_word = scan.word(&[]);
         let size = size_word.number("a number of bytes")?;
         if size == 0 || size > 4096 {
-            return Err(size_word.expected("1 to 4096 bytes"));
+            return Err(size_word.expected_error("1 to 4096 bytes"));
         }
         let value_word = scan.word(&[]);
         let mut value = if value_word.text.starts_with("0x") {
@@ -312,7 +312,7 @@ impl LineReader for WhisperReader {
                     hart = Word::of(line, word.at + 5, value).number("the number of a hart")?;
                 }
                 Some(("time", value)) => time = Some(Word::of(line, word.at + 5, value)),
-                Some(_) => return Err(word.expected("`hart=N`, `time=N`, or a command")),
+                Some(_) => return Err(word.expected_error("`hart=N`, `time=N`, or a command")),
                 None => break word,
             }
         };
@@ -332,7 +332,9 @@ impl LineReader for WhisperReader {
             }
             text if OTHER.contains(&text) => {}
             _ => {
-                return Err(command.expected("a command of Whisper: mread, mbinsert, mbwrite, …"));
+                return Err(
+                    command.expected_error("a command of Whisper: mread, mbinsert, mbwrite, …")
+                );
             }
         }
         Ok(LineEffect::More)

@@ -16,7 +16,7 @@ use mu_base::{Budget, Diagnostic};
 use mu_traces::readers::{ReadOptions, Sink, TraceReader, axe::Axe};
 use mu_traces::stream::WINDOW;
 use mu_traces::{
-    DecisionOptions, Recount, Settled, Stream, Trace, TraceBuilder, TraceModel, Verdict, decide,
+    DecisionOptions, FinalAnswer, Recount, Stream, Trace, TraceBuilder, TraceModel, Verdict, decide,
 };
 
 struct Timed {
@@ -55,7 +55,7 @@ impl Sink for Timed {
         self.start = Instant::now();
         Ok(true)
     }
-    fn skipped(&mut self, error: Diagnostic) {
+    fn report_skipped(&mut self, error: Diagnostic) {
         panic!("{error}");
     }
 }
@@ -188,7 +188,7 @@ impl Read for Log {
 
 struct Streams<'m> {
     streams: Vec<Stream<'m>>,
-    answers: Vec<mu_traces::Streamed>,
+    answers: Vec<mu_traces::StreamAnswer>,
     count: Option<Recount>,
 }
 
@@ -213,7 +213,7 @@ impl Sink for Streams<'_> {
         }
         Ok(Some(true))
     }
-    fn skipped(&mut self, error: Diagnostic) {
+    fn report_skipped(&mut self, error: Diagnostic) {
         panic!("{error}");
     }
 }
@@ -256,12 +256,12 @@ fn streams_of_a_machine() {
         if !streamed.doubts().is_empty() {
             Axe.read(&mut log(), &options, &mut second).expect("the log is correct");
         }
-        let text = match streamed.settled(second.count.as_ref()) {
-            Settled::Allowed => "allowed".to_string(),
-            Settled::Forbidden { conflict, .. } => {
+        let text = match streamed.settle(second.count.as_ref()) {
+            FinalAnswer::Allowed => "allowed".to_string(),
+            FinalAnswer::Forbidden { conflict, .. } => {
                 format!("forbidden ({} operations)", conflict.operations.len())
             }
-            Settled::Unknown { reason, .. } => format!("unknown: {reason}"),
+            FinalAnswer::Unknown { reason, .. } => format!("unknown: {reason}"),
         };
         println!(
             "{operations} operations, {name}: {:.2} processor seconds, peak {} MiB, {text}",

@@ -5,7 +5,7 @@ use mu_traces::minimal::minimal;
 use mu_traces::readers::{Collected, ReadOptions, readers};
 use mu_traces::{DecisionOptions, Trace, TraceModel, Verdict, decide};
 
-fn one(format: &str, log: &str) -> Trace {
+fn read_one(format: &str, log: &str) -> Trace {
     let reader = readers().iter().find(|r| r.name() == format).expect("a reader");
     let mut collected = Collected::default();
     let options = ReadOptions { file: "log".into(), repair: false };
@@ -35,7 +35,7 @@ fn parts_keep_the_stores_of_final_values() {
         // A final value that has nothing to do with the conflict.
         ("0: M[0] := 1\n0: M[0] == 0\n1: M[1] := 2\nfinal M[1] == 2\n", 2, 0),
     ] {
-        let trace = one("axe", log);
+        let trace = read_one("axe", log);
         for model in [TraceModel::Rvwmo, TraceModel::Armv8] {
             let Verdict::Forbidden { conflict } = verdict(&trace, &model) else {
                 panic!("{} allows {log}", model.name())
@@ -63,7 +63,7 @@ fn conflicts_have_the_loads_that_imply_their_edges() {
             "line",
         ),
     ] {
-        let trace = one("axe", log);
+        let trace = read_one("axe", log);
         for model in [TraceModel::Sc, TraceModel::Tso, TraceModel::Pso, TraceModel::Wmo] {
             let Verdict::Forbidden { conflict } = verdict(&trace, &model) else {
                 panic!("{} allows {log}", model.name())
@@ -81,7 +81,7 @@ fn conflicts_have_the_loads_that_imply_their_edges() {
 #[test]
 fn updates_that_are_only_sources_count_as_stores() {
     let log = "0: M[0] := 1\n0: M[5] == 2\n0: M[1] == 0\n1: M[1] := 1\n1: M[0] == 0\n2: { M[5] == 0; M[5] := 1 }\n2: { M[5] == 1; M[5] := 2 }\n";
-    let trace = one("axe", log);
+    let trace = read_one("axe", log);
     let Verdict::Forbidden { conflict } = verdict(&trace, &TraceModel::Sc) else {
         panic!("allowed")
     };
@@ -89,8 +89,8 @@ fn updates_that_are_only_sources_count_as_stores() {
     assert_eq!(verdict(&alone, &TraceModel::Sc).truth(), Some(false), "{conflict:?}");
     assert!(!conflict.only_stores.is_empty(), "{conflict:?}");
     let loads = (0..alone.len()).filter(|i| alone.kind(*i).loads());
-    for value in loads.map(|i| alone.loaded(i)) {
-        let is_source = |i: usize| alone.kind(i).stores() && alone.stored(i) == value;
+    for value in loads.map(|i| alone.loaded_value(i)) {
+        let is_source = |i: usize| alone.kind(i).stores() && alone.stored_value(i) == value;
         assert!(value == 0 || (0..alone.len()).any(is_source), "{conflict:?}");
     }
 }
@@ -103,7 +103,7 @@ fn loads_of_later_stores_have_lines() {
         ("thread,operation,address,value\n0,load,x,7\n0,store,x,7\n", &["line 2", "line 3"]),
     ] {
         for model in TraceModel::BUILT_IN {
-            let Verdict::Forbidden { conflict } = verdict(&one("csv", log), &model) else {
+            let Verdict::Forbidden { conflict } = verdict(&read_one("csv", log), &model) else {
                 panic!("{} allows {log}", model.name())
             };
             for text in lines {
@@ -152,7 +152,7 @@ fn annotations_of_pairs_are_those_of_their_parts() {
         (update("w,w", ",", "r,r"), true, true),
         (update("w,w", ",", ""), true, true),
     ] {
-        let trace = one("csv", &log);
+        let trace = read_one("csv", &log);
         assert_eq!(verdict(&trace, &TraceModel::Rvwmo).truth(), Some(rvwmo), "{log}");
         if !log.contains("true,true\n") && !log.contains("true,true,true") {
             assert_eq!(verdict(&trace, &TraceModel::Armv8).truth(), Some(armv8), "{log}");
@@ -193,7 +193,7 @@ fn partial_fences_do_not_add_up() {
                         }
                     };
                     let ordered = orders(first, before, after) || orders(second, before, after);
-                    let trace = one("csv", &log);
+                    let trace = read_one("csv", &log);
                     for model in [TraceModel::Rvwmo, TraceModel::Armv8, TraceModel::Wmo] {
                         let allowed = verdict(&trace, &model).truth();
                         let expected = Some(!(ordered || chained));
@@ -215,10 +215,10 @@ fn weak_acquires_of_updates_are_weak() {
     let arm = format!(
         "{head}0,update,y,0,1,weak,true\n0,load,x,0,,,\n1,update,x,0,1,weak,true\n1,load,y,0,,,\n"
     );
-    assert_eq!(verdict(&one("csv", &riscv), &TraceModel::Rvwmo).truth(), Some(true));
-    assert_eq!(verdict(&one("csv", &arm), &TraceModel::Armv8).truth(), Some(true));
+    assert_eq!(verdict(&read_one("csv", &riscv), &TraceModel::Rvwmo).truth(), Some(true));
+    assert_eq!(verdict(&read_one("csv", &arm), &TraceModel::Armv8).truth(), Some(true));
     let strong = arm.replace("weak", "true");
-    assert_eq!(verdict(&one("csv", &strong), &TraceModel::Armv8).truth(), Some(false));
+    assert_eq!(verdict(&read_one("csv", &strong), &TraceModel::Armv8).truth(), Some(false));
 }
 
 /// The order of the stores to a location is that of the log, if the log has it.
@@ -226,7 +226,7 @@ fn weak_acquires_of_updates_are_weak() {
 fn positions_in_memory_order_stores() {
     let head = "thread,operation,address,value,stored,commit\n";
     let allows = |rows: &str, expected: bool| {
-        let trace = one("csv", &format!("{head}{rows}"));
+        let trace = read_one("csv", &format!("{head}{rows}"));
         for model in TraceModel::BUILT_IN {
             assert_eq!(verdict(&trace, &model).truth(), Some(expected), "{} {rows}", model.name());
         }
@@ -253,7 +253,7 @@ fn locks_are_decided() {
         log += &format!("{t}: {{ M[0] == 0; M[0] := 1 }}\n{t}: M[1] == {}\n", round % 2);
         log += &format!("{t}: M[1] := {}\n{t}: sync\n{t}: M[0] := 0\n", (round + 1) % 2);
     }
-    let trace = one("axe", &log);
+    let trace = read_one("axe", &log);
     for model in
         [TraceModel::Sc, TraceModel::Tso, TraceModel::Pso, TraceModel::Rvwmo, TraceModel::Armv8]
     {
@@ -289,7 +289,7 @@ fn annotations_of_loads_without_stores_order() {
             line(0, "(0x00100513) x10 0x0000000000000001") + &line(4, store) + &line(8, &load(word))
         };
         let (x, y) = ("0x0000000080001000", "0x0000000080002000");
-        let trace = one("spike", &(thread(0, x, y) + &thread(1, y, x)));
+        let trace = read_one("spike", &(thread(0, x, y) + &thread(1, y, x)));
         let rvwmo = verdict(&trace, &TraceModel::Rvwmo);
         assert_eq!(rvwmo.truth(), Some(is_allowed), "{store}, {word}");
     }
@@ -341,7 +341,7 @@ fn initial_and_final_values_of_bytes_decide() {
         (never_loaded, true),
     ] {
         for model in &every {
-            let found = verdict(&one("json", &log), model).truth();
+            let found = verdict(&read_one("json", &log), model).truth();
             assert_eq!(found, Some(is_allowed), "{}: {log}", model.name());
         }
     }
@@ -351,6 +351,6 @@ fn initial_and_final_values_of_bytes_decide() {
         + &access(0, "load", "\"y\"", "0", "")
         + &access(1, "store", "\"y\"", "1", acquire)
         + &access(1, "load", "\"x\"", "0", "");
-    assert_eq!(verdict(&one("json", &log), &TraceModel::Rvwmo).truth(), Some(false));
-    assert_eq!(verdict(&one("json", &log), &TraceModel::Tso).truth(), Some(true));
+    assert_eq!(verdict(&read_one("json", &log), &TraceModel::Rvwmo).truth(), Some(false));
+    assert_eq!(verdict(&read_one("json", &log), &TraceModel::Tso).truth(), Some(true));
 }

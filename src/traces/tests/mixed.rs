@@ -102,7 +102,7 @@ impl Program {
     }
 }
 
-fn allowed(program: &Program, machine: Machine) -> bool {
+fn allows(program: &Program, machine: Machine) -> bool {
     let threads = &program.threads;
     let mut stack = vec![State::start(threads.len(), program.memory())];
     let mut seen: HashSet<State> = HashSet::new();
@@ -259,7 +259,7 @@ fn overlapping_accesses() {
             (Machine::Tso, TraceModel::Tso),
             (Machine::Pso, TraceModel::Pso),
         ] {
-            let expected = allowed(&program, machine);
+            let expected = allows(&program, machine);
             let verdict = judge(&model);
             assert_eq!(
                 verdict.truth(),

@@ -18,7 +18,7 @@ fn read(name: &str, log: &str, repair: bool) -> Collected {
     collected
 }
 
-fn one(name: &str, log: &str) -> Trace {
+fn read_one(name: &str, log: &str) -> Trace {
     let mut traces = read(name, log, false).traces;
     assert_eq!(traces.len(), 1, "{log}");
     traces.remove(0)
@@ -33,8 +33,8 @@ fn truth(trace: &Trace, model: &TraceModel) -> Option<bool> {
 }
 
 /// Checks the answer of all models.
-fn all(name: &str, log: &str, expected: Option<bool>) {
-    let trace = one(name, log);
+fn check_all_models(name: &str, log: &str, expected: Option<bool>) {
+    let trace = read_one(name, log);
     for model in TraceModel::BUILT_IN {
         assert_eq!(truth(&trace, &model), expected, "{} {log}", model.name());
     }
@@ -91,8 +91,8 @@ core   1: 3 0x0000000080000100 (0x0005b603) x12 0x0000000000000001 mem 0x0000000
 
 #[test]
 fn pairs_with_accesses_between_them() {
-    all("spike", PAIR, Some(true));
-    assert_eq!(one("spike", PAIR).open, [OpenFact::Pair { load: 0, store: 2 }]);
+    check_all_models("spike", PAIR, Some(true));
+    assert_eq!(read_one("spike", PAIR).open, [OpenFact::Pair { load: 0, store: 2 }]);
     // Hart 1 stores 7 between the two: loads of hart 2 give the order 0, 7, 1.
     let between =
         "core   1: 3 0x0000000080000100 (0x00a5b023) mem 0x0000000080001000 0x0000000000000007
@@ -101,14 +101,14 @@ core   2: 3 0x0000000080000204 (0x0005b603) x12 0x0000000000000001 mem 0x0000000
 core   2: 3 0x0000000080000208 (0x0005b603) x12 0x0000000000000001 mem 0x0000000080001000
 ";
     let log = format!("{PAIR}{between}");
-    let trace = one("spike", &log);
+    let trace = read_one("spike", &log);
     for model in TraceModel::BUILT_IN {
         assert_ne!(truth(&trace, &model), Some(true), "{}", model.name());
     }
     // A value that nobody stores is forbidden with and without the pair.
     let wrong = PAIR.replace("x14 0x0000000000000000", "x14 0x0000000000000009");
     let zero = "core   1: 3 0x0000000080000104 (0x0085b603) x12 0x0000000000000004 mem 0x0000000080001008\n";
-    all("spike", &format!("{wrong}{zero}"), Some(false));
+    check_all_models("spike", &format!("{wrong}{zero}"), Some(false));
     // Repair has nothing to skip.
     assert!(read("spike", PAIR, true).skipped.is_empty());
 }
@@ -118,9 +118,9 @@ fn pairs_of_tables_and_of_trace_generators() {
     let head = "thread,operation,address,value,atomic\n";
     let log =
         format!("{head}0,load,x,0,1\n0,store,y,1,\n0,store,x,2,1\n1,load,x,2,\n1,load,y,1,\n");
-    all("csv", &log, Some(true));
+    check_all_models("csv", &log, Some(true));
     let log = format!("{head}0,load,x,0,1\n0,fence,,,\n0,store,x,2,1\n1,load,x,2,\n");
-    all("csv", &log, Some(true));
+    check_all_models("csv", &log, Some(true));
     let log = "0: load-reserve-req 0x10 #1 @1
 0: resp 0 #1 @2
 0: load-req 0x20 #2 @3
@@ -130,9 +130,9 @@ fn pairs_of_tables_and_of_trace_generators() {
 1: load-req 0x10 #1 @7
 1: resp 8 #1 @8
 ";
-    all("tracegen", log, None);
+    check_all_models("tracegen", log, None);
     let failed = log.replace("resp 0 #3", "resp 1 #3").replace("resp 8", "resp 0");
-    all("tracegen", &failed, Some(true));
+    check_all_models("tracegen", &failed, Some(true));
 }
 
 /// A store-conditional without a reservation is a fault of the processor; one with a reservation
@@ -140,19 +140,19 @@ fn pairs_of_tables_and_of_trace_generators() {
 #[test]
 fn store_conditionals_without_a_pair() {
     let conditional = "core   0: 3 0x0000000080000008 (0x18a5b6af) x13 0x0000000000000000 mem 0x0000000080001000 0x0000000000000001\n";
-    all("spike", conditional, None);
+    check_all_models("spike", conditional, None);
     let twice = conditional.replace("0000000001\n", "0000000002\n");
-    all("spike", &format!("{PAIR}{twice}"), Some(false));
+    check_all_models("spike", &format!("{PAIR}{twice}"), Some(false));
     let Verdict::Forbidden { conflict } =
-        verdict(&one("spike", &format!("{PAIR}{twice}")), &TraceModel::Sc)
+        verdict(&read_one("spike", &format!("{PAIR}{twice}")), &TraceModel::Sc)
     else {
         panic!("it is forbidden")
     };
     assert!(conflict.message.contains("line 5") && conflict.message.contains("line 3"));
     let elsewhere = conditional.replace("80001000", "80001040");
     let reserve = PAIR.lines().next().unwrap();
-    all("spike", &format!("{reserve}\n{elsewhere}"), None);
-    all("tracegen", "0: store-cond-req 8 0x10 #2 @1\n0: resp 0 #2 @2\n", Some(false));
+    check_all_models("spike", &format!("{reserve}\n{elsewhere}"), None);
+    check_all_models("tracegen", "0: store-cond-req 8 0x10 #2 @1\n0: resp 0 #2 @2\n", Some(false));
 }
 
 /// `ld` 0 by hart 2; `sd` 1 by hart 1; `amoswap.d x0, x10, (x11)` that stores 3, then `ld` 1, by
@@ -165,19 +165,19 @@ core   0: 3 0x0000000080000004 (0x0005b603) x12 0x0000000000000001 mem 0x0000000
 
 #[test]
 fn values_of_updates_into_x0_are_open() {
-    all("spike", SWAP, Some(true));
+    check_all_models("spike", SWAP, Some(true));
     // amoor, with an unknown operand: 0 may become 3, and 1 too.
     let or = SWAP.replace("(0x08a5b02f)", "(0x40a5b02f)");
-    all("spike", &or, Some(true));
+    check_all_models("spike", &or, Some(true));
     // amoand: no value of the trace becomes 3.
     let and = SWAP.replace("(0x08a5b02f)", "(0x60a5b02f)");
-    let trace = one("spike", &and);
+    let trace = read_one("spike", &and);
     assert_eq!(truth(&trace, &TraceModel::Sc), Some(false));
     // amomaxu, with the operand 0: the loaded value is 3, which nobody stores before.
     let operand = "core   0: 3 0x0000000080000000 (0x00000513) x10 0x0000000000000000\n";
     let max = SWAP.replace("(0x08a5b02f)", "(0xe0a5b02f)");
-    assert_eq!(truth(&one("spike", &format!("{operand}{max}")), &TraceModel::Sc), Some(false));
-    assert_eq!(truth(&one("spike", &max), &TraceModel::Sc), Some(true));
+    assert_eq!(truth(&read_one("spike", &format!("{operand}{max}")), &TraceModel::Sc), Some(false));
+    assert_eq!(truth(&read_one("spike", &max), &TraceModel::Sc), Some(true));
 }
 
 /// A load without a value counts where it adds order: between fences that are not full.
@@ -188,12 +188,12 @@ fn loads_without_a_value_add_order() {
             "thread,operation,address,value,fence\n0,store,x,1,\n0,fence,,,\"w,r\"\n0,load,z,{value},\n0,fence,,,\"r,w\"\n0,store,y,1,\n1,load,y,1,\n1,fence,,,full\n1,load,x,0,\n"
         )
     };
-    assert_eq!(truth(&one("csv", &log("?")), &TraceModel::Rvwmo), Some(false));
-    assert_eq!(truth(&one("csv", &log("0")), &TraceModel::Rvwmo), Some(false));
+    assert_eq!(truth(&read_one("csv", &log("?")), &TraceModel::Rvwmo), Some(false));
+    assert_eq!(truth(&read_one("csv", &log("0")), &TraceModel::Rvwmo), Some(false));
     let free = log("?").replace("\"w,r\"", "full").replace("\"r,w\"", "full");
-    assert_eq!(truth(&one("csv", &free), &TraceModel::Rvwmo), Some(false));
+    assert_eq!(truth(&read_one("csv", &free), &TraceModel::Rvwmo), Some(false));
     assert_eq!(
-        truth(&one("csv", &free.replace("1,load,x,0", "1,load,x,1")), &TraceModel::Sc),
+        truth(&read_one("csv", &free.replace("1,load,x,0", "1,load,x,1")), &TraceModel::Sc),
         Some(true)
     );
 }
@@ -230,7 +230,7 @@ fn open_values_are_some_value() {
             }
             out
         };
-        let open = one("csv", &log("?"));
+        let open = read_one("csv", &log("?"));
         for model in [
             TraceModel::Sc,
             TraceModel::Tso,
@@ -239,7 +239,7 @@ fn open_values_are_some_value() {
             TraceModel::Armv8,
             TraceModel::Wmo,
         ] {
-            let known = |v: u64| truth(&one("csv", &log(&v.to_string())), &model);
+            let known = |v: u64| truth(&read_one("csv", &log(&v.to_string())), &model);
             let expected = (0..3).any(|v| known(v) == Some(true));
             let found = truth(&open, &model);
             assert_eq!(found, Some(expected), "round {round} {}\n{}", model.name(), log("?"));
@@ -288,7 +288,7 @@ fn sizes_of_names_and_of_initial_values() {
         "0,initial,0x1000,0x105,2\n0,load,0x1000,5,1\n",
         "0,initial,x,0x105,2\n0,load,x,5,1\n",
     ] {
-        let trace = one("csv", &format!("{head}{rows}"));
+        let trace = read_one("csv", &format!("{head}{rows}"));
         assert!(trace.has_mixed_sizes(), "{rows}");
         assert_ne!(truth(&trace, &TraceModel::Sc), Some(false), "{rows}");
     }
@@ -296,11 +296,11 @@ fn sizes_of_names_and_of_initial_values() {
         "0,initial,0x1000,0x500000000,8\n0,load,0x1004,0,4\n",
         "0,initial,x,0x105,2\n0,load,x,6,1\n",
     ] {
-        let trace = one("csv", &format!("{head}{rows}"));
+        let trace = read_one("csv", &format!("{head}{rows}"));
         assert_ne!(truth(&trace, &TraceModel::Sc), Some(true), "{rows}");
     }
     // One size at a name is no overlap.
-    all("csv", &format!("{head}0,store,x,1,4\n0,load,x,1,4\n"), Some(true));
+    check_all_models("csv", &format!("{head}0,store,x,1,4\n0,load,x,1,4\n"), Some(true));
     // Initial values that contradict each other have a place.
     let log = format!("{head}0,initial,0x1000,1,8\n0,initial,0x1004,5,4\n");
     let options = ReadOptions { file: "log".into(), repair: false };
@@ -347,7 +347,7 @@ fn runs_of_sc_decide_weaker_models() {
 2: M[0] == 0
 0: { M[0] == 0; M[0] := 1 }
 ";
-    all("axe", log, Some(true));
+    check_all_models("axe", log, Some(true));
 }
 
 /// An access without a size may have any bytes near accesses with one.
@@ -363,7 +363,7 @@ fn accesses_without_a_size_near_others_are_unknown() {
         ("0,store,x,513,\n0,load,65,0,1\n", false),
         ("0,store,64,513,\n0,load,65,0,\n", false),
     ] {
-        let trace = one("csv", &format!("{head}{rows}"));
+        let trace = read_one("csv", &format!("{head}{rows}"));
         assert_eq!(truth(&trace, &TraceModel::Sc).is_none(), is_unknown, "{rows}");
     }
 }

@@ -5,7 +5,7 @@
 
 mod machine;
 
-use machine::{Machine, Op, allowed};
+use machine::{Machine, Op, allows};
 use mu_axioms::history::{History, HistoryChecker, Operation as Event};
 use mu_axioms::models::{MemoryOrdering as EventMark, by_name};
 use mu_base::random::Random;
@@ -170,7 +170,7 @@ fn trace(program: &Program) -> Trace {
         let t = b.thread(&t.to_string());
         for o in thread {
             line += 1;
-            let place = if o.fence { 0 } else { b.named(&o.place.to_string()) };
+            let place = if o.fence { 0 } else { b.named_location(&o.place.to_string()) };
             let operation = match (o.fence, o.loads(), o.stores()) {
                 (true, ..) => Operation::fence(Fence::FULL, line),
                 (_, true, true) => Operation::update(place, o.loaded, o.stored, line),
@@ -181,7 +181,7 @@ fn trace(program: &Program) -> Trace {
         }
     }
     for &(place, value) in &program.last {
-        let place = b.named(&place.to_string());
+        let place = b.named_location(&place.to_string());
         b.last(place, 0, value, 0);
     }
     b.finish().expect("a trace")
@@ -299,12 +299,12 @@ fn compare(seeds: std::ops::Range<u64>) {
         };
         last.clear();
         for (k, machine) in machines.iter().enumerate() {
-            let expected = allowed(*machine, &program.threads, &program.last);
+            let expected = allows(*machine, &program.threads, &program.last);
             let model = TraceModel::by_name(machine.name()).expect("a model");
             let (verdict, part) = decided(&model);
             assert_eq!(verdict, expected, "seed {seed}, {}: {program:#?}", model.name());
             if let Some(part) = &part {
-                let alone = allowed(*machine, &part.threads, &part.last);
+                let alone = allows(*machine, &part.threads, &part.last);
                 assert!(!alone, "seed {seed}, {}: {part:#?} of {program:#?}", model.name());
             }
             smaller(part.as_ref());
@@ -338,7 +338,7 @@ fn compare(seeds: std::ops::Range<u64>) {
 
 /// Gives each store a value of its own and each load a source, in every possible manner; calls
 /// `visit` with each program until it returns true.
-fn renamed(program: &Program, visit: &mut dyn FnMut(&Program) -> bool) -> bool {
+fn assign_values(program: &Program, visit: &mut dyn FnMut(&Program) -> bool) -> bool {
     let mut stores: Vec<(u32, u64, u64)> = Vec::new();
     let mut fresh = program.clone();
     for o in fresh.threads.iter_mut().flatten().filter(|o| o.stores()) {
@@ -400,7 +400,7 @@ fn power_allows_repeated_values() {
             continue;
         }
         let verdict = decided(&program);
-        let expected = renamed(&program, &mut |one| decided(one));
+        let expected = assign_values(&program, &mut |one| decided(one));
         assert_eq!(verdict, expected, "seed {seed}: {program:#?}");
         counts[usize::from(verdict)] += 1;
     }

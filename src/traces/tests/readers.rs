@@ -36,7 +36,7 @@ fn text(trace: &Trace) -> Vec<String> {
     out
 }
 
-fn one(name: &str, log: &str) -> Trace {
+fn read_one(name: &str, log: &str) -> Trace {
     let read = read_bytes(name, log.as_bytes(), false).unwrap_or_else(|e| panic!("{name}: {e:?}"));
     assert_eq!(read.traces.len(), 1, "{name}");
     read.traces.into_iter().next().unwrap()
@@ -45,7 +45,7 @@ fn one(name: &str, log: &str) -> Trace {
 /// Checks that a log is recognised, and that its single trace has the operations.
 fn expect(name: &str, log: &str, expected: &[&str]) {
     assert_eq!(reader_for("log", log).map(|r| r.name()), Some(name));
-    assert_eq!(text(&one(name, log)), expected, "{name}");
+    assert_eq!(text(&read_one(name, log)), expected, "{name}");
 }
 
 /// Checks the place and message of the error of a log, and that repair skips it.
@@ -85,7 +85,7 @@ fn table() {
             "1: M[x] == 0 @31:40",
         ],
     );
-    assert_eq!(one("csv", TABLE).name.as_deref(), Some("message passing"));
+    assert_eq!(read_one("csv", TABLE).name.as_deref(), Some("message passing"));
     let log = "hart;op;addr;data;new;bytes;aq;rl\n7;amo;0x10;1;2;4;1;0\n7;st;16;3;;4;0;1\n";
     expect(
         "csv",
@@ -132,14 +132,16 @@ fn traces_of_a_log_are_independent() {
 /// Returns the verdict of a table with one trace under sequential consistency.
 fn table_verdict(log: &str) -> Option<bool> {
     let (options, budget) = (mu_traces::DecisionOptions::default(), mu_base::Budget::default());
-    mu_traces::decide(&one("csv", log), &TraceModel::Sc, &options, &budget).expect("ok").truth()
+    mu_traces::decide(&read_one("csv", log), &TraceModel::Sc, &options, &budget)
+        .expect("ok")
+        .truth()
 }
 
 #[test]
 fn initial_values_before_the_first_name_belong_to_its_trace() {
     let log = "trace,thread,operation,address,value\n,,initial,x,5\na,0,load,x,5\n";
     assert_eq!(table_verdict(log), Some(true));
-    assert_eq!(one("csv", log).title(), "a");
+    assert_eq!(read_one("csv", log).title(), "a");
 }
 
 /// An unknown initial value of one byte leaves the bytes behind it at 0.
@@ -191,7 +193,7 @@ fn json_lines() {
         log,
         &["0: M[x] := 1 release", "1: { M[x] == 1; M[x] := 3 } acquire", "one: fence r,rw"],
     );
-    let trace = one("json", log);
+    let trace = read_one("json", log);
     assert_eq!(trace.finals[0].value, 3);
     assert_eq!(trace.locations[1].initial, Initial::Value(9));
     refuse("json", "{\"thread\": 0,\n", (1, 14), "expected `\"`, found the end of the line");
@@ -255,7 +257,7 @@ fn tracegen_errors() {
     refuse("tracegen", "0: store-req 99999999999999999999 8 #1 @1\n", (1, 14), "64 bits");
     refuse("tracegen", "x: load-req 8 #1 @1\n", (1, 1), "number of a thread");
     // A store without a response stays.
-    assert_eq!(text(&one("tracegen", "0: store-req 1 8 #1 @1\n")), ["0: M[0x8] := 1 @1:"]);
+    assert_eq!(text(&read_one("tracegen", "0: store-req 1 8 #1 @1\n")), ["0: M[0x8] := 1 @1:"]);
 }
 
 const SPIKE: &str = "core   0: 0x0000000080000000 (0x00001597) auipc   a1, 0x1
@@ -289,7 +291,7 @@ fn spike() {
             "1: M[0x80002000] == ? /8",
         ],
     );
-    assert!(one("spike", SPIKE).locations.iter().all(|l| l.initial == Initial::Unknown));
+    assert!(read_one("spike", SPIKE).locations.iter().all(|l| l.initial == Initial::Unknown));
 }
 
 #[test]
@@ -626,7 +628,7 @@ fn impossible_values_are_forbidden_in_every_format() {
 #[test]
 fn repeated_stores_are_allowed() {
     for log in ["0: M[0] := 1\n0: M[0] := 1\n", "0: M[0] := 0\n", "0: M[0] := 0\n1: M[0] == 0\n"] {
-        let trace = one("axe", log);
+        let trace = read_one("axe", log);
         for model in TraceModel::BUILT_IN {
             let verdict = mu_traces::decide(
                 &trace,

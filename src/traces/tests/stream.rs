@@ -7,8 +7,8 @@ use mu_base::Budget;
 use mu_base::random::Random;
 use mu_traces::readers::{ReadOptions, Sink, TraceReader, axe::Axe};
 use mu_traces::{
-    DecisionOptions, Fence, Operation, Recount, Settled, Stream, Streamed, Trace, TraceBuilder,
-    TraceModel, decide,
+    DecisionOptions, Fence, FinalAnswer, Operation, Recount, Stream, StreamAnswer, Trace,
+    TraceBuilder, TraceModel, decide,
 };
 
 /// Returns the operations of a run of a machine in the order of time; `depth` is the limit on the
@@ -81,7 +81,7 @@ fn builder() -> TraceBuilder {
     let mut builder = TraceBuilder::new("random", 1);
     for i in 0..6 {
         builder.thread(&i.to_string());
-        builder.named(&i.to_string());
+        builder.named_location(&i.to_string());
     }
     builder
 }
@@ -95,7 +95,7 @@ fn whole(run: &[(u32, Operation)]) -> Trace {
 }
 
 /// Returns the answer of a stream.
-fn streamed(run: &[(u32, Operation)], model: &TraceModel, window: usize) -> Settled {
+fn stream_answer(run: &[(u32, Operation)], model: &TraceModel, window: usize) -> FinalAnswer {
     let mut builder = builder();
     let mut stream =
         Stream::new(model, &DecisionOptions::default(), window).expect("it has streams");
@@ -111,7 +111,7 @@ fn streamed(run: &[(u32, Operation)], model: &TraceModel, window: usize) -> Sett
     let streamed = stream.finish(&builder, &budget).expect("ok");
     let mut count = Recount::new(streamed.doubts());
     count.add(&builder, run, true);
-    streamed.settled(Some(&count))
+    streamed.settle(Some(&count))
 }
 
 #[test]
@@ -133,16 +133,16 @@ fn streams_agree_with_whole_traces() {
                 decide(&whole(&run), &model, &DecisionOptions::default(), &Budget::default());
             let truth = verdict.expect("ok").truth().expect("it is decided");
             for (k, window) in [30, 100, 1_000].into_iter().enumerate() {
-                let answer = match streamed(&run, &model, window) {
-                    Settled::Allowed => Some(true),
-                    Settled::Forbidden { part, conflict } => {
+                let answer = match stream_answer(&run, &model, window) {
+                    FinalAnswer::Allowed => Some(true),
+                    FinalAnswer::Forbidden { part, conflict } => {
                         let alone = conflict.part(&part);
                         let alone =
                             decide(&alone, &model, &DecisionOptions::default(), &Budget::default());
                         assert_eq!(alone.expect("ok").truth(), Some(false), "seed {seed}");
                         Some(false)
                     }
-                    Settled::Unknown { .. } => None,
+                    FinalAnswer::Unknown { .. } => None,
                 };
                 counts[k][answer.map_or(2, usize::from)] += 1;
                 let name = model.name();
@@ -158,13 +158,13 @@ fn streams_agree_with_whole_traces() {
 }
 
 /// Collects nothing but the largest number of operations that are in memory at once.
-struct Largest {
+struct LargestWindow {
     operations: usize,
     all: usize,
     is_done: bool,
 }
 
-impl Sink for Largest {
+impl Sink for LargestWindow {
     fn trace(&mut self, _: Trace) -> Result<bool, mu_base::Diagnostic> {
         panic!("the sink takes parts")
     }
@@ -178,7 +178,7 @@ impl Sink for Largest {
         self.is_done |= is_end;
         Ok(Some(true))
     }
-    fn skipped(&mut self, error: mu_base::Diagnostic) {
+    fn report_skipped(&mut self, error: mu_base::Diagnostic) {
         panic!("{error}")
     }
 }
@@ -189,7 +189,7 @@ fn readers_give_parts() {
     for k in 1..20_000 {
         log += &format!("{}: M[{}] := {k}\n", k % 3, k % 5);
     }
-    let mut sink = Largest { operations: 0, all: 0, is_done: false };
+    let mut sink = LargestWindow { operations: 0, all: 0, is_done: false };
     let options = ReadOptions { file: "log".into(), repair: false };
     Axe.read(&mut log.as_bytes(), &options, &mut sink).expect("a log");
     assert!(sink.is_done && sink.all == 19_999 && sink.operations < 5_000);
@@ -201,7 +201,7 @@ fn late_initial_values_are_not_decided() {
     let (options, budget) = (DecisionOptions::default(), Budget::default());
     let mut stream = Stream::new(&TraceModel::Sc, &options, 2).expect("sc has streams");
     let mut builder = builder();
-    let (thread, place) = (builder.thread("0"), builder.named("late"));
+    let (thread, place) = (builder.thread("0"), builder.named_location("late"));
     for line in 1..5 {
         builder.push(thread, Operation::load(place, 0, line));
     }
@@ -209,7 +209,7 @@ fn late_initial_values_are_not_decided() {
     stream.add(&builder, &operations, &budget).expect("ok");
     builder.set_initial(place, 0, mu_traces::Initial::Value(5));
     let answer = stream.finish(&builder, &budget).expect("ok");
-    assert!(matches!(answer, Streamed::Unknown { .. }), "{answer:?}");
+    assert!(matches!(answer, StreamAnswer::Unknown { .. }), "{answer:?}");
 }
 
 /// A stream never refutes a load of an older value that the log stores twice.
@@ -223,16 +223,16 @@ fn repeated_values_are_no_conflict() {
     // Thread 2 is late: sequential consistency has no clock.
     run.push((2, Operation::load(0, 3, 1_000)));
     for window in [20, 100] {
-        let answer = streamed(&run, &TraceModel::Sc, window);
-        assert!(matches!(answer, Settled::Unknown { .. }), "{answer:?}");
+        let answer = stream_answer(&run, &TraceModel::Sc, window);
+        assert!(matches!(answer, FinalAnswer::Unknown { .. }), "{answer:?}");
         let unsupplied = [&run[..], &[(2, Operation::load(0, 7_777, 1_001))]].concat();
-        let answer = streamed(&unsupplied, &TraceModel::Sc, window);
-        assert!(!matches!(answer, Settled::Allowed), "{answer:?}");
+        let answer = stream_answer(&unsupplied, &TraceModel::Sc, window);
+        assert!(!matches!(answer, FinalAnswer::Allowed), "{answer:?}");
     }
     let verdict =
         decide(&whole(&run), &TraceModel::Sc, &DecisionOptions::default(), &Budget::default());
     assert_eq!(verdict.expect("ok").truth(), Some(true));
-    let Streamed::Allowed = Stream::new(&TraceModel::Tso, &DecisionOptions::default(), 10)
+    let StreamAnswer::Allowed = Stream::new(&TraceModel::Tso, &DecisionOptions::default(), 10)
         .expect("tso has streams")
         .finish(&builder(), &Budget::default())
         .expect("ok")

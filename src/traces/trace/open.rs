@@ -5,7 +5,7 @@
 //! [`crate::decide`](crate::decide::decide) settles. Invariant: without its open facts, a trace is
 //! allowed wherever it is allowed with them, so that *forbidden* stays right.
 
-use super::{Added, Annotations, OperationKind, Trace, TraceBuilder};
+use super::{Annotations, OperationIndex, OperationKind, Trace, TraceBuilder};
 use crate::riscv::AtomicOperation;
 use mu_base::narrow;
 
@@ -102,19 +102,23 @@ pub fn fits(
 
 impl TraceBuilder {
     /// Notes that the log does not have the value that an operation loads.
-    pub fn open_value(&mut self, operation: Added, rule: Option<(AtomicOperation, Option<u64>)>) {
+    pub fn open_value(
+        &mut self,
+        operation: OperationIndex,
+        rule: Option<(AtomicOperation, Option<u64>)>,
+    ) {
         self.open.push(OpenFact::Value { operation: operation.0, rule });
     }
     /// Notes that a load and a later store of its thread are a pair.
-    pub fn open_pair(&mut self, load: Added, store: Added) {
+    pub fn open_pair(&mut self, load: OperationIndex, store: OperationIndex) {
         self.open.push(OpenFact::Pair { load: load.0, store: store.0 });
     }
     /// Notes that the reservation of a store-conditional is not in the log.
-    pub fn open_conditional(&mut self, store: Added, reason: String) {
+    pub fn open_conditional(&mut self, store: OperationIndex, reason: String) {
         self.open.push(OpenFact::Conditional { store: store.0, reason });
     }
     /// Notes that no memory has an operation.
-    pub fn impossible(&mut self, operation: Added, message: String) {
+    pub fn impossible(&mut self, operation: OperationIndex, message: String) {
         self.open.push(OpenFact::Impossible { operation: operation.0, message });
     }
     /// Returns the facts for operations in a new order: `order` has the old number of each.
@@ -141,7 +145,7 @@ impl Trace {
     }
     /// Returns the trace with loaded values, and without open facts. An update without a value
     /// becomes a store.
-    pub(crate) fn settled(&self, values: &[(u32, Option<u64>)]) -> Trace {
+    pub(crate) fn with_values(&self, values: &[(u32, Option<u64>)]) -> Trace {
         let mut out = self.clone();
         out.open.clear();
         for &(operation, value) in values {
@@ -150,7 +154,7 @@ impl Trace {
                 out.values[i] = value;
                 continue;
             }
-            out.values[i] = self.stored(i);
+            out.values[i] = self.stored_value(i);
             out.stored.retain(|s| s.0 != operation);
             out.kinds[i] = OperationKind::Store.pack();
             if let Some(mark) = out.marks.get_mut(i) {

@@ -7,8 +7,8 @@
 
 use super::Verified;
 use super::evaluate::fails;
-use super::identities::{Crowd, Identities, holds_identities, is_plain};
-use super::merged::{self, Merged};
+use super::identities::{CaseIdentities, Identities, holds_identities, is_plain};
+use super::merged::{self, MergedSort};
 use super::product::{Product, reaches};
 use crate::positions::Position;
 use mu_base::Diagnostic;
@@ -42,7 +42,7 @@ fn rows(count: usize, constants: &[OpId], others: &[OpId]) -> Result<Vec<Row>, D
 
 impl Product<'_> {
     /// Returns the variables of the formula over a sort.
-    fn quantified_over(
+    fn quantified_variables(
         &self,
         signature: &Signature,
         sort: SortId,
@@ -70,7 +70,7 @@ impl Product<'_> {
         data: &DataSpec,
     ) -> Result<Verified, Diagnostic> {
         let signature = data.signature.clone();
-        let merged: Vec<Merged> = self.by.numbers.merged.borrow().clone();
+        let merged: Vec<MergedSort> = self.by.numbers.merged.borrow().clone();
         for own in &merged {
             merged::check(own, self.question.process, self.question.initial, data)?;
             for term in self.terms.values() {
@@ -86,7 +86,7 @@ impl Product<'_> {
             all = all.iter().flat_map(longer).collect();
         };
         for own in &merged {
-            let chosen = self.quantified_over(&signature, own.sort)?;
+            let chosen = self.quantified_variables(&signature, own.sort)?;
             extend(rows(chosen.len(), &own.constants, &own.others)?);
             variables.push(chosen);
         }
@@ -99,14 +99,14 @@ impl Product<'_> {
                 }
                 is_plain(&signature, given.sort, &term.e)?;
             }
-            let constructors = signature.sorts.named_of(given.sort);
+            let constructors = signature.sorts.declared_sort(given.sort);
             let constructors = constructors.map(|n| n.constructors.as_slice());
             let others = constructors.unwrap_or_default().iter().copied();
             let others: Vec<OpId> = others.filter(|op| !given.constants.contains(op)).collect();
             if others.iter().any(|op| signature.op(*op).sort != given.sort) {
                 return Err(fails("an identity with parts"));
             }
-            let chosen = self.quantified_over(&signature, given.sort)?;
+            let chosen = self.quantified_variables(&signature, given.sort)?;
             extend(rows(chosen.len(), &given.constants, &others)?);
             variables.push(chosen);
         }
@@ -135,7 +135,7 @@ impl Product<'_> {
         data: &DataSpec,
         tracked: usize,
     ) -> Result<(), Diagnostic> {
-        let crowd = Rc::new(Crowd::new(given, self.question.process, data, tracked)?);
+        let crowd = Rc::new(CaseIdentities::new(given, self.question.process, data, tracked)?);
         let most = crowd.considered.iter().flatten().max().copied().unwrap_or(0);
         let stands = |at: usize| crowd.participant[at].is_none_or(|k| k < most);
         self.users = vec![Vec::new(); crowd.canonical.len()];

@@ -39,7 +39,7 @@ impl Condition {
         numbers: &mut AHashMap<Expr, u32>,
     ) -> Self {
         let mut atoms = Vec::new();
-        let tree = divided(signature, e, &mut atoms);
+        let tree = divide(signature, e, &mut atoms);
         let numbered = atoms.into_iter().map(|term| {
             let new = numbers.len() as u32;
             (*numbers.entry(term.e.clone()).or_insert(new), term)
@@ -48,26 +48,26 @@ impl Condition {
     }
 
     /// Returns the value of the condition for values of atoms; `None` if these do not decide it.
-    pub fn decided(&self, known: &mut dyn FnMut(usize) -> Option<bool>) -> Option<bool> {
-        decided(&self.tree, known)
+    pub fn truth(&self, known: &mut dyn FnMut(usize) -> Option<bool>) -> Option<bool> {
+        tree_truth(&self.tree, known)
     }
 }
 
-fn divided(signature: &Signature, e: &Expr, atoms: &mut Vec<Term>) -> Tree {
+fn divide(signature: &Signature, e: &Expr, atoms: &mut Vec<Term>) -> Tree {
     let both = |a: Tree, b: Tree| Box::new((a, b));
     stacker::maybe_grow(64 << 10, 1 << 20, || match e.as_builtin(signature) {
-        Some((Builtin::Not, [a])) => Tree::Not(Box::new(divided(signature, a, atoms))),
+        Some((Builtin::Not, [a])) => Tree::Not(Box::new(divide(signature, a, atoms))),
         Some((Builtin::And, [a, b])) => {
-            let a = divided(signature, a, atoms);
-            Tree::And(both(a, divided(signature, b, atoms)))
+            let a = divide(signature, a, atoms);
+            Tree::And(both(a, divide(signature, b, atoms)))
         }
         Some((Builtin::Or, [a, b])) => {
-            let a = divided(signature, a, atoms);
-            Tree::Or(both(a, divided(signature, b, atoms)))
+            let a = divide(signature, a, atoms);
+            Tree::Or(both(a, divide(signature, b, atoms)))
         }
         Some((Builtin::Implies, [a, b])) => {
-            let a = Tree::Not(Box::new(divided(signature, a, atoms)));
-            Tree::Or(both(a, divided(signature, b, atoms)))
+            let a = Tree::Not(Box::new(divide(signature, a, atoms)));
+            Tree::Or(both(a, divide(signature, b, atoms)))
         }
         _ => {
             let known = atoms.iter().position(|t| t.e == *e);
@@ -79,17 +79,17 @@ fn divided(signature: &Signature, e: &Expr, atoms: &mut Vec<Term>) -> Tree {
     })
 }
 
-fn decided(tree: &Tree, known: &mut dyn FnMut(usize) -> Option<bool>) -> Option<bool> {
+fn tree_truth(tree: &Tree, known: &mut dyn FnMut(usize) -> Option<bool>) -> Option<bool> {
     match tree {
         Tree::Atom(i) => known(*i),
-        Tree::Not(inner) => decided(inner, known).map(|b| !b),
+        Tree::Not(inner) => tree_truth(inner, known).map(|b| !b),
         Tree::And(both) | Tree::Or(both) => {
             let decisive = matches!(tree, Tree::Or(_));
-            let a = decided(&both.0, known);
+            let a = tree_truth(&both.0, known);
             if a == Some(decisive) {
                 return a;
             }
-            let b = decided(&both.1, known);
+            let b = tree_truth(&both.1, known);
             if b == Some(decisive) || a.is_some() {
                 return b;
             }

@@ -9,7 +9,7 @@
 //! decision for each number and cut.
 
 use super::evaluate::{Evaluator, fails};
-use super::identities::Crowd;
+use super::identities::CaseIdentities;
 use super::merged::{array, is_over};
 use super::numbers::Constraint;
 use ahash::{AHashMap, AHashSet};
@@ -85,7 +85,7 @@ pub(super) struct Cuts {
     /// True if a place has become vague since the last exploration began.
     pub changed: bool,
     /// The identities of the case, if there are components of any number.
-    pub crowd: Option<Rc<Crowd>>,
+    pub crowd: Option<Rc<CaseIdentities>>,
     /// The identity of the component that the next value belongs to, if it is not tracked.
     pub own: Option<usize>,
     /// True if the next value may be a list of identities.
@@ -175,7 +175,7 @@ impl Cuts {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
             ExprKind::Op(_) => Ok(e.clone()),
             ExprKind::Apply(head, args) => {
-                let ExprKind::Op(op) = head.kind else { return self.closed(by, e) };
+                let ExprKind::Op(op) = head.kind else { return self.closed_term(by, e) };
                 let known = by.naive.signature().op_count() > op.index();
                 let kind = if known { &by.naive.signature().op(op).kind } else { &OpKind::Mapping };
                 let element = inside(place, 1, 1);
@@ -193,19 +193,19 @@ impl Cuts {
                     OpKind::Builtin(Builtin::Update) => {
                         return self.table(by, e, (root, place), cells);
                     }
-                    _ => return self.closed(by, e),
+                    _ => return self.closed_term(by, e),
                 };
                 let mut new = Vec::with_capacity(args.len());
                 for (i, (a, at)) in args.iter().zip(at).enumerate() {
                     new.push(if i == kept {
-                        self.closed(by, a)?
+                        self.closed_term(by, a)?
                     } else {
                         self.part(by, a, at, cells)?
                     });
                 }
                 Ok(Expr::new(ExprKind::Apply(head.clone(), new), e.sort, e.span))
             }
-            _ => self.closed(by, e),
+            _ => self.closed_term(by, e),
         })
     }
 
@@ -223,7 +223,7 @@ impl Cuts {
         let mut head = None;
         while let Some((Builtin::Update, [f, k, v])) = at.as_builtin(signature) {
             if !k.is_closed() || !by.is_plain(k) || self.is_untracked(by, k) {
-                return self.closed(by, e);
+                return self.closed_term(by, e);
             }
             let name = mu_data::print::expression(signature, k);
             if !own.iter().any(|o| o.0 == name) {
@@ -233,7 +233,7 @@ impl Cuts {
             head.get_or_insert((op.clone(), Vec::new())).1.push(k.clone());
             at = f;
         }
-        let mut out = self.closed(by, at)?;
+        let mut out = self.closed_term(by, at)?;
         let Some((op, keys)) = head else { return Ok(out) };
         own.sort_by(|a, b| a.0.cmp(&b.0));
         for (name, v) in own {
@@ -255,7 +255,7 @@ impl Cuts {
         let merged = by.numbers.merged.borrow();
         let own = merged.iter().find(|m| m.sort == e.sort)?;
         Some(match own.position(e) {
-            None => self.closed(by, e),
+            None => self.closed_term(by, e),
             Some(i) if i < own.tracked => Ok(e.clone()),
             Some(_) => self.variable(by, e.sort, cells),
         })
@@ -290,7 +290,7 @@ impl Cuts {
                 return None;
             }
             let Some(at) = array(&by.signature, &merged, e.sort) else {
-                let text = format!("`{}` has no abstract value", by.shown(e));
+                let text = format!("`{}` has no abstract value", by.term_text(e));
                 return Some(Err(fails(text)));
             };
             let own = &merged[at];
@@ -331,36 +331,36 @@ impl Cuts {
     }
 
     /// Returns a term that is its own abstract value.
-    fn closed(&self, by: &Evaluator, e: &Expr) -> Result<Expr, Diagnostic> {
+    fn closed_term(&self, by: &Evaluator, e: &Expr) -> Result<Expr, Diagnostic> {
         if e.is_closed() && !self.is_untracked(by, e) {
             return Ok(e.clone());
         }
-        Err(fails(format!("`{}` has no abstract value", by.shown(e))))
+        Err(fails(format!("`{}` has no abstract value", by.term_text(e))))
     }
 
     /// Lifts an identity: a tracked one, the own one, or any other one.
     fn identity(
         &self,
         by: &Evaluator,
-        crowd: &Crowd,
+        crowd: &CaseIdentities,
         e: &Expr,
         cells: &mut Vec<Cell>,
     ) -> Result<Expr, Diagnostic> {
         let at = e.head().and_then(|op| crowd.index.get(&op)).copied();
         match at {
             // A constant without a meaning.
-            None => self.closed(by, e),
+            None => self.closed_term(by, e),
             Some(i) if i < crowd.tracked => Ok(e.clone()),
             Some(i) if Some(i) == self.own => crowd.constant(&by.signature, crowd.tracked),
-            Some(_) => self.untracked(by, crowd, OTHER, cells),
+            Some(_) => self.untracked_variable(by, crowd, OTHER, cells),
         }
     }
 
     /// Returns a variable for untracked identities.
-    fn untracked(
+    fn untracked_variable(
         &self,
         by: &Evaluator,
-        crowd: &Crowd,
+        crowd: &CaseIdentities,
         kind: u64,
         cells: &mut Vec<Cell>,
     ) -> Result<Expr, Diagnostic> {
@@ -375,7 +375,7 @@ impl Cuts {
     fn word(
         &self,
         by: &Evaluator,
-        crowd: &Crowd,
+        crowd: &CaseIdentities,
         e: &Expr,
         cells: &mut Vec<Cell>,
     ) -> Result<Expr, Diagnostic> {
@@ -391,20 +391,20 @@ impl Cuts {
                 Some((Builtin::Cons, [letter, rest])) => {
                     let i = letter.head().and_then(|op| crowd.index.get(&op));
                     match i {
-                        None => return self.closed(by, e),
+                        None => return self.closed_term(by, e),
                         Some(i) if *i < crowd.tracked => {
                             letters.push(letter.clone());
                             untracked = false;
                         }
                         Some(_) if untracked => {}
                         Some(_) => {
-                            letters.push(self.untracked(by, crowd, SOME, cells)?);
+                            letters.push(self.untracked_variable(by, crowd, SOME, cells)?);
                             untracked = true;
                         }
                     }
                     at = rest;
                 }
-                _ => return Err(fails(format!("`{}` is no list of identities", by.shown(e)))),
+                _ => return Err(fails(format!("`{}` is no list of identities", by.term_text(e)))),
             }
         }
         let end = Expr::op(signature, empty);
@@ -420,7 +420,7 @@ impl Cuts {
         cells: &mut Vec<Cell>,
     ) -> Result<Expr, Diagnostic> {
         let Some((mut x, mut c)) = by.numbers.linear(by.naive.signature(), e) else {
-            return self.closed(by, e);
+            return self.closed_term(by, e);
         };
         if !self.vague.contains(&place)
             && let Some(n) = by.numbers.case.borrow_mut().value(x, MAX_EXACT as i64)
@@ -439,7 +439,7 @@ impl Cuts {
             if (1..=self.bases.len()).contains(&x) && c == 0 {
                 return self.base(by, x);
             }
-            return Err(fails(format!("`{}` is no constant", by.shown(e))));
+            return Err(fails(format!("`{}` is no constant", by.term_text(e))));
         }
         if self.vague.insert(place) {
             self.changed = true;

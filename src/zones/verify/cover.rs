@@ -34,19 +34,19 @@ fn has_several_terms(e: &Expr) -> bool {
 }
 
 /// Returns the obligations by position and shape.
-pub(super) fn indexed(signature: &Signature, obligations: &[Obligation]) -> Index {
+pub(super) fn index_obligations(signature: &Signature, obligations: &[Obligation]) -> Index {
     let mut at = Index::new();
     for (i, o) in obligations.iter().enumerate() {
         let number = |e: &Expr| is_number(signature, e);
         let shapes = o.values.iter().map(|e| shape(signature, e, &number));
-        at.entry((o.position, all(shapes))).or_default().push(i);
+        at.entry((o.position, hash_all(shapes))).or_default().push(i);
     }
     at
 }
 
 /// True for a variable in the place of a number, and for a literal.
 fn is_number(signature: &Signature, e: &Expr) -> bool {
-    match &converted(signature, e).kind {
+    match &without_conversions(signature, e).kind {
         ExprKind::Var(_) => true,
         ExprKind::Number(n) => n.to_i64().is_some(),
         _ => false,
@@ -54,7 +54,7 @@ fn is_number(signature: &Signature, e: &Expr) -> bool {
 }
 
 /// Returns a number without conversions between sorts of numbers.
-fn converted<'e>(signature: &Signature, e: &'e Expr) -> &'e Expr {
+fn without_conversions<'e>(signature: &Signature, e: &'e Expr) -> &'e Expr {
     use Builtin::{NatToInt, PosToInt, PosToNat};
     let mut at = e;
     while let Some((PosToNat | PosToInt | NatToInt, [inner])) = at.as_builtin(signature) {
@@ -63,13 +63,13 @@ fn converted<'e>(signature: &Signature, e: &'e Expr) -> &'e Expr {
     at
 }
 
-fn mixed(a: u64, b: u64) -> u64 {
+fn mix(a: u64, b: u64) -> u64 {
     (a ^ b.rotate_left(31)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 
 /// Returns the hash of shapes in order.
-fn all(shapes: impl Iterator<Item = u64>) -> u64 {
-    shapes.fold(7, mixed)
+fn hash_all(shapes: impl Iterator<Item = u64>) -> u64 {
+    shapes.fold(7, mix)
 }
 
 /// Returns a hash that values which match have in common: numbers count as equal, and collections
@@ -82,14 +82,14 @@ fn shape(signature: &Signature, e: &Expr, number: &dyn Fn(&Expr) -> bool) -> u64
         let part = |e: &Expr| shape(signature, e, number);
         if is_collection(signature, e) {
             let (held, rest) = entries(signature, e);
-            let sum = held.iter().map(|own| all(own.iter().map(part)));
-            return mixed(sum.fold(held.len() as u64, u64::wrapping_add), part(&rest));
+            let sum = held.iter().map(|own| hash_all(own.iter().map(part)));
+            return mix(sum.fold(held.len() as u64, u64::wrapping_add), part(&rest));
         }
         match &e.kind {
-            ExprKind::Apply(f, xs) => all(std::iter::once(f).chain(xs).map(part)),
+            ExprKind::Apply(f, xs) => hash_all(std::iter::once(f).chain(xs).map(part)),
             // Bound names may differ, and the body has numbers.
             ExprKind::Bind(_, vars, _) => {
-                all(vars.iter().map(|v| signature.var(*v).sort.index() as u64))
+                hash_all(vars.iter().map(|v| signature.var(*v).sort.index() as u64))
             }
             _ => {
                 let mut state = DefaultHasher::new();
@@ -118,7 +118,7 @@ fn entries(signature: &Signature, e: &Expr) -> (Vec<Vec<Expr>>, Expr) {
 
 impl Checker<'_> {
     /// Checks that an obligation of these values is covered. Returns the one that covers it.
-    pub(super) fn covered(
+    pub(super) fn find_cover(
         &mut self,
         position: usize,
         values: &Values,
@@ -131,7 +131,7 @@ impl Checker<'_> {
         let signature = self.by.naive.signature();
         let numbers = &self.by.numbers;
         let number = |e: &Expr| numbers.linear(signature, e).is_some();
-        let key = all(own.iter().map(|e| shape(signature, e, &number)));
+        let key = hash_all(own.iter().map(|e| shape(signature, e, &number)));
         for i in self.at.get(&(position, key)).into_iter().flatten() {
             let o = &self.certificate.obligations[*i];
             let case = numbers.case.borrow();
@@ -156,7 +156,7 @@ impl Checker<'_> {
                 return Ok(*i);
             }
         }
-        let shown: Vec<String> = own.iter().map(|e| self.by.shown(e)).collect();
+        let shown: Vec<String> = own.iter().map(|e| self.by.term_text(e)).collect();
         let text = format!("no obligation covers a successor: {}", shown.join(", "));
         Err(if own.iter().any(has_several_terms) { fails(text) } else { wrong(text) })
     }
@@ -195,7 +195,8 @@ impl Checker<'_> {
                     pairs.push((f.clone(), g.clone()));
                     pairs.extend(xs.iter().cloned().zip(ys.iter().cloned()));
                 }
-                (ExprKind::Bind(..), _) if self.same(&e, &shape, &mut Vec::new(), &mut sums) => {}
+                (ExprKind::Bind(..), _)
+                    if self.matches_binder(&e, &shape, &mut Vec::new(), &mut sums) => {}
                 _ if e == shape => {}
                 _ => return false,
             }
@@ -205,7 +206,7 @@ impl Checker<'_> {
 
     /// Matches a term with binders up to the names of bound variables, and numbers as
     /// [`Self::fits`]. `bound`: pairs of bound variables, the innermost last.
-    fn same(
+    fn matches_binder(
         &self,
         e: &Expr,
         shape: &Expr,
@@ -224,8 +225,8 @@ impl Checker<'_> {
         }
         stacker::maybe_grow(64 << 10, 1 << 20, || match (&e.kind, &shape.kind) {
             (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) if xs.len() == ys.len() => {
-                self.same(f, g, bound, sums)
-                    && xs.iter().zip(ys).all(|(x, y)| self.same(x, y, bound, sums))
+                self.matches_binder(f, g, bound, sums)
+                    && xs.iter().zip(ys).all(|(x, y)| self.matches_binder(x, y, bound, sums))
             }
             (ExprKind::Bind(b, xs, body), ExprKind::Bind(c, ys, other)) => {
                 let sort = |v: &VarId| signature.var(*v).sort;
@@ -234,7 +235,7 @@ impl Checker<'_> {
                 }
                 let before = bound.len();
                 bound.extend(xs.iter().copied().zip(ys.iter().copied()));
-                let same = self.same(body, other, bound, sums);
+                let same = self.matches_binder(body, other, bound, sums);
                 bound.truncate(before);
                 same
             }
@@ -246,7 +247,7 @@ impl Checker<'_> {
 
     /// Matches a sum with a number of an obligation.
     fn is_in_place(&self, shape: &Expr, sum: (usize, i64), sums: &mut Sums) -> bool {
-        match &converted(self.by.naive.signature(), shape).kind {
+        match &without_conversions(self.by.naive.signature(), shape).kind {
             ExprKind::Var(v) => match self.place_of(*v) {
                 Some(k) if k < sums.len() && sums[k].is_none_or(|old| old == sum) => {
                     sums[k] = Some(sum);

@@ -276,7 +276,8 @@ impl<'a> Evaluator<'a> {
         if self.naive.signature().op_count() != self.signature.op_count() {
             self.signature = Rc::new(self.naive.signature().clone());
         }
-        found.ok_or_else(|| fails(format!("`{}` is not decided", self.shown(e))).or_span(e.span))
+        found
+            .ok_or_else(|| fails(format!("`{}` is not decided", self.term_text(e))).or_span(e.span))
     }
 
     /// Returns the value of a term.
@@ -307,7 +308,7 @@ impl<'a> Evaluator<'a> {
         let normal = self.value(term, values)?;
         match normal.as_bool(self.naive.signature()) {
             Some(b) => Ok(b),
-            None => self.quantified(&normal),
+            None => self.decide_quantified(&normal),
         }
     }
 
@@ -328,7 +329,7 @@ impl<'a> Evaluator<'a> {
         Ok(Expr::apply(&self.signature, op, vec![array, key, entry]))
     }
 
-    pub fn shown(&self, e: &Expr) -> String {
+    pub fn term_text(&self, e: &Expr) -> String {
         let mut text = print::expression(&self.signature, e);
         if let Some((at, _)) = text.char_indices().nth(300) {
             text.truncate(at);
@@ -366,12 +367,12 @@ impl<'a> Evaluator<'a> {
         let normal = self.normal(e)?;
         match normal.as_bool(self.naive.signature()) {
             Some(b) => Ok(b),
-            None => self.quantified(&normal),
+            None => self.decide_quantified(&normal),
         }
     }
 
     /// Decides a condition with quantifiers over variables that equations determine.
-    fn quantified(&mut self, e: &Expr) -> Result<bool, Diagnostic> {
+    fn decide_quantified(&mut self, e: &Expr) -> Result<bool, Diagnostic> {
         let signature = self.signature.clone();
         if let Some((builtin, args)) = e.as_builtin(&signature) {
             match (builtin, args) {
@@ -385,7 +386,7 @@ impl<'a> Evaluator<'a> {
         match &e.kind {
             ExprKind::Bind(Binder::Exists, vars, body) => self.exists(vars, body),
             ExprKind::Bind(Binder::Forall, vars, body) => self.for_all(vars, body),
-            _ => Err(fails(format!("`{}` is not decided", self.shown(e)))),
+            _ => Err(fails(format!("`{}` is not decided", self.term_text(e)))),
         }
     }
 
@@ -402,7 +403,7 @@ impl<'a> Evaluator<'a> {
             before.extend(a.conjuncts(&signature));
             at = b;
         }
-        let Some(most) = self.bound(*var, &before)? else {
+        let Some(most) = self.greatest_value(*var, &before)? else {
             return Err(fails(format!("`forall {}` is not decided", signature.var(*var).name)));
         };
         for n in least(signature.var(*var).sort).unwrap_or(0)..=most {
@@ -417,7 +418,7 @@ impl<'a> Evaluator<'a> {
 
     /// Returns the greatest value of a variable, not Int, that satisfies some condition; `None`
     /// without a small literal bound.
-    fn bound(&mut self, var: VarId, all: &[Expr]) -> Result<Option<i64>, Diagnostic> {
+    fn greatest_value(&mut self, var: VarId, all: &[Expr]) -> Result<Option<i64>, Diagnostic> {
         let signature = self.signature.clone();
         if least(signature.var(var).sort).is_none() {
             return Ok(None);
@@ -484,7 +485,7 @@ impl<'a> Evaluator<'a> {
             return Ok(false);
         }
         for v in &vars {
-            let Some(most) = self.bound(*v, &conjuncts)? else { continue };
+            let Some(most) = self.greatest_value(*v, &conjuncts)? else { continue };
             for n in least(signature.var(*v).sort).unwrap_or(0)..=most {
                 let e = Expr::number(n, signature.var(*v).sort);
                 let body = body.substitute(&[(*v, e)].into_iter().collect());
@@ -500,7 +501,7 @@ impl<'a> Evaluator<'a> {
     /// Decides whether a value belongs to the sort of a variable.
     fn belongs(&self, e: &Expr, var: VarId) -> Result<bool, Diagnostic> {
         let found = self.order.belongs(e, self.signature.var(var).sort);
-        found.ok_or_else(|| fails(format!("`{}` is not a number", self.shown(e))))
+        found.ok_or_else(|| fails(format!("`{}` is not a number", self.term_text(e))))
     }
 
     /// True if no step of a summand exists for these values, in any case.
@@ -715,12 +716,12 @@ fn is_variable(signature: &Signature, e: &Expr, var: VarId) -> bool {
 
 /// Returns the value that a condition determines for a variable, by terms without these variables.
 fn equal_to(signature: &Signature, c: &Expr, var: VarId, open: &[VarId]) -> Option<Expr> {
-    determined(signature, c, &|e| is_variable(signature, e, var), open)
+    equation_value(signature, c, &|e| is_variable(signature, e, var), open)
 }
 
 /// Returns the value that an equation gives a variable, by terms without the variables `open`.
 /// `is_variable`: true for the terms that are the variable. `None` if the condition is another one.
-pub fn determined(
+pub fn equation_value(
     signature: &Signature,
     c: &Expr,
     is_variable: &dyn Fn(&Expr) -> bool,

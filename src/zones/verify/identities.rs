@@ -1,14 +1,16 @@
 //! Components of any number in the checker: identities, and which of them a case distinguishes.
 //!
 //! In: a process with enough components ([`Identities`]), of which the premise is that the process
-//! for any number has these summands, once for each choice of identities. Out: a [`Crowd`]: the
-//! *tracked* identities, those that the formula's variables have in a case; for the others, which
-//! parameters stand for theirs, which summands are considered, and what is done with lists.
+//! for any number has these summands, once for each choice of identities. Out: a
+//! [`CaseIdentities`]: the *tracked* identities, those that the formula's variables have in a case;
+//! for the others, which parameters stand for theirs, which summands are considered, and what is
+//! done with lists.
 //!
 //! *Lemma 1.* A renaming of identities commutes with evaluation. So a step in which untracked
 //! components participate is the image of one in which they are the first untracked ones, and other
-//! identities are the next constants. *Proof.* By induction over rewriting: [`Crowd::new`] checks
-//! that no equation names an identity, compares them by order, or binds a variable over them. ∎
+//! identities are the next constants. *Proof.* By induction over rewriting: [`CaseIdentities::new`]
+//! checks that no equation names an identity, compares them by order, or binds a variable over
+//! them. ∎
 //!
 //! *Lemma 2.* A list of identities has different letters, and its untracked letters that a step
 //! does not name are alike. A *sieve* drops, of a row of such letters, all or at most one; `tail`
@@ -55,7 +57,7 @@ pub(super) struct Uses {
 
 /// The identities of one case.
 #[derive(Clone, Debug)]
-pub(super) struct Crowd {
+pub(super) struct CaseIdentities {
     pub sort: SortId,
     pub constants: Vec<OpId>,
     pub index: AHashMap<OpId, usize>,
@@ -79,7 +81,7 @@ pub(super) struct Crowd {
     pub is_separate: Vec<bool>,
 }
 
-impl Crowd {
+impl CaseIdentities {
     /// Prepares a case with some tracked identities.
     ///
     /// # Errors
@@ -153,7 +155,7 @@ impl Crowd {
                         named.extend(given.owner[at]);
                     }
                 }
-                text.inspected(e, &mut lists);
+                text.collect_inspected(e, &mut lists);
                 for conjunct in e.conjuncts(signature) {
                     let found = text.uses(&conjunct, &sieves)?;
                     all.operations = all.operations.max(found.operations);
@@ -179,12 +181,12 @@ impl Crowd {
             let others = std::iter::once(&summand.guard).chain(updates);
             let mut elsewhere = AHashSet::new();
             for e in others.chain(summand.actions.iter().flat_map(|a| &a.args)) {
-                text.inspected(e, &mut elsewhere);
+                text.collect_inspected(e, &mut elsewhere);
             }
             // Only one update, so that two never disagree on the letters.
             let inspects = |u: &&(usize, Expr)| {
                 let mut found = AHashSet::new();
-                text.inspected(&u.1, &mut found);
+                text.collect_inspected(&u.1, &mut found);
                 !found.is_empty()
             };
             let one = summand.updates.iter().filter(of_lists).filter(inspects).count() == 1;
@@ -329,7 +331,7 @@ impl Text<'_> {
     }
 
     /// Adds the lists of which a term tests more than emptiness.
-    fn inspected(&self, e: &Expr, out: &mut AHashSet<VarId>) {
+    fn collect_inspected(&self, e: &Expr, out: &mut AHashSet<VarId>) {
         let variable = |e: &Expr| match e.kind {
             ExprKind::Var(v) if self.list == Some(e.sort) => Some(v),
             _ => None,
@@ -344,13 +346,13 @@ impl Text<'_> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
             ExprKind::Var(_) => out.extend(variable(e)),
             ExprKind::Apply(head, args) => {
-                self.inspected(head, out);
-                args.iter().for_each(|a| self.inspected(a, out));
+                self.collect_inspected(head, out);
+                args.iter().for_each(|a| self.collect_inspected(a, out));
             }
-            ExprKind::Bind(_, _, body) => self.inspected(body, out),
+            ExprKind::Bind(_, _, body) => self.collect_inspected(body, out),
             ExprKind::Where(body, definitions) => {
-                self.inspected(body, out);
-                definitions.iter().for_each(|(_, d)| self.inspected(d, out));
+                self.collect_inspected(body, out);
+                definitions.iter().for_each(|(_, d)| self.collect_inspected(d, out));
             }
             _ => {}
         });
@@ -434,7 +436,7 @@ fn holds(signature: &Signature, sort: SortId, part: SortId, seen: &mut AHashSet<
         | SortKind::FBag(s) => inner(*s),
         SortKind::Function(domain, range) => domain.iter().any(|s| inner(*s)) || inner(*range),
         SortKind::Named(_) => {
-            let constructors = signature.sorts.named_of(sort).map(|n| n.constructors.clone());
+            let constructors = signature.sorts.declared_sort(sort).map(|n| n.constructors.clone());
             constructors.unwrap_or_default().into_iter().any(|c| {
                 let (domain, _) = signature.domain_range(signature.op(c).sort);
                 domain.iter().any(|s| inner(*s))
@@ -483,21 +485,22 @@ pub(super) fn is_plain(signature: &Signature, sort: SortId, e: &Expr) -> Result<
 }
 
 /// Removes existential variables that an equation determines.
-pub(super) fn determined(signature: &mut Signature, e: &Expr) -> Expr {
+pub(super) fn eliminate_determined(signature: &mut Signature, e: &Expr) -> Expr {
     stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
         ExprKind::Apply(head, args) => {
-            let args = args.iter().map(|a| determined(signature, a)).collect();
+            let args = args.iter().map(|a| eliminate_determined(signature, a)).collect();
             Expr::new(ExprKind::Apply(head.clone(), args), e.sort, e.span)
         }
         ExprKind::Bind(Binder::Exists, vars, body) => {
-            let body = determined(signature, body);
+            let body = eliminate_determined(signature, body);
             if let Some((Builtin::Or, [a, b])) = body.as_builtin(signature) {
                 let of = |part: &Expr| {
                     let kind = ExprKind::Bind(Binder::Exists, vars.clone(), part.clone());
                     Expr::new(kind, e.sort, e.span)
                 };
                 let (a, b) = (of(a), of(b));
-                let (a, b) = (determined(signature, &a), determined(signature, &b));
+                let (a, b) =
+                    (eliminate_determined(signature, &a), eliminate_determined(signature, &b));
                 return Expr::builtin(signature, Builtin::Or, vec![a, b], basic::BOOL);
             }
             let (mut vars, mut body) = (vars.clone(), body);
@@ -514,7 +517,7 @@ pub(super) fn determined(signature: &mut Signature, e: &Expr) -> Expr {
             Expr::new(ExprKind::Bind(Binder::Exists, vars, body), e.sort, e.span)
         }
         ExprKind::Bind(binder, vars, body) => {
-            let body = determined(signature, body);
+            let body = eliminate_determined(signature, body);
             Expr::new(ExprKind::Bind(*binder, vars.clone(), body), e.sort, e.span)
         }
         _ => e.clone(),

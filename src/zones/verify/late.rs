@@ -16,7 +16,7 @@
 //! So no case distinguishes the values of `v`: an identity need not be tracked, a number is no
 //! base. Cost: linear in the positions for each variable.
 
-use super::identities::determined;
+use super::identities::eliminate_determined;
 use crate::positions::{Position, Positions};
 use ahash::{AHashMap, AHashSet};
 use mu_base::Span;
@@ -106,7 +106,7 @@ fn late(
             };
             let all = before.iter().fold(e.clone(), |all, c| Expr::and(signature, all, c.clone()));
             let kind = ExprKind::Bind(Binder::Exists, vec![var], all);
-            let e = determined(signature, &Expr::new(kind, basic::BOOL, Span::default()));
+            let e = eliminate_determined(signature, &Expr::new(kind, basic::BOOL, Span::default()));
             if binds(&e, var) {
                 return None;
             }

@@ -1,12 +1,12 @@
 //! Identities in the product: the choices that stand for untracked ones, and letters of lists.
 //!
-//! In: a case of [`Product`] with a [`Crowd`], abstract values. Out: terms with constants in the
-//! place of untracked identities, one for each choice. See [`super::identities`] for the reasons
-//! why these choices are enough. Cost: the number of choices.
+//! In: a case of [`Product`] with a [`CaseIdentities`], abstract values. Out: terms with constants
+//! in the place of untracked identities, one for each choice. See [`super::identities`] for the
+//! reasons why these choices are enough. Cost: the number of choices.
 
 use super::cells::{ANY, Abstract, OTHER, SOME};
 use super::evaluate::{Cases, Term, Values, fails};
-use super::identities::{Crowd, Uses};
+use super::identities::{CaseIdentities, Uses};
 use super::numbers::Case;
 use super::product::Product;
 use mu_base::ids::VarId;
@@ -64,7 +64,7 @@ impl Product<'_> {
     /// first identity that nothing names.
     pub(super) fn choose_letters(
         &self,
-        crowd: &Crowd,
+        crowd: &CaseIdentities,
         (word, is_all): (&Expr, bool),
         open: &[(VarId, u64)],
         uses: Uses,
@@ -125,7 +125,7 @@ impl Product<'_> {
     }
 
     /// Chooses an order of the tracked identities in the list of all, and returns that list.
-    pub(super) fn list_of_all(&self, crowd: &Crowd) -> Result<Abstract, Diagnostic> {
+    pub(super) fn list_of_all(&self, crowd: &CaseIdentities) -> Result<Abstract, Diagnostic> {
         let Some((_, empty, cons)) = crowd.list else {
             return Err(fails("there are no lists of identities"));
         };

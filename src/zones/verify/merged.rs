@@ -41,7 +41,7 @@ pub struct AnySize {
 
 /// A sort of any size in a case: its first constants are tracked.
 #[derive(Clone, Debug)]
-pub(super) struct Merged {
+pub(super) struct MergedSort {
     pub sort: SortId,
     pub constants: Vec<OpId>,
     /// Constants that are no part of the family.
@@ -50,9 +50,9 @@ pub(super) struct Merged {
     pub tracked: usize,
 }
 
-impl Merged {
+impl MergedSort {
     pub fn new(signature: &Signature, given: &AnySize) -> Result<Self, Diagnostic> {
-        let own = signature.sorts.named_of(given.sort).map(|n| n.constructors.as_slice());
+        let own = signature.sorts.declared_sort(given.sort).map(|n| n.constructors.as_slice());
         let others = own.unwrap_or_default().iter().copied();
         let others: Vec<OpId> = others.filter(|op| !given.constants.contains(op)).collect();
         let constant = |op: &OpId| {
@@ -94,7 +94,7 @@ impl Merged {
 
     /// Returns one of the values that a new variable may have: of `named` constants of the family,
     /// the next one, or others. `choose`: chooses one of a number of options.
-    pub fn any(
+    pub fn choose_value(
         &self,
         signature: &Signature,
         named: &mut usize,
@@ -110,7 +110,7 @@ impl Merged {
 }
 
 /// Returns the sort of the constants that an array is over; `None` for other functions.
-pub(super) fn array(signature: &Signature, merged: &[Merged], sort: SortId) -> Option<usize> {
+pub(super) fn array(signature: &Signature, merged: &[MergedSort], sort: SortId) -> Option<usize> {
     let SortKind::Function(domain, _) = signature.sorts.kind(sort) else { return None };
     let [own] = domain[..] else { return None };
     merged.iter().position(|m| m.sort == own)
@@ -119,7 +119,7 @@ pub(super) fn array(signature: &Signature, merged: &[Merged], sort: SortId) -> O
 /// Adds variables for arrays over sorts of any size, by sort.
 pub(super) fn add_arrays(
     signature: &mut Signature,
-    merged: &[Merged],
+    merged: &[MergedSort],
     count: usize,
     pool: &mut AHashMap<SortId, Vec<VarId>>,
 ) {
@@ -145,7 +145,7 @@ pub(super) fn add_arrays(
 ///
 /// A part of the text that depends on the constants, with the reason.
 pub(super) fn check(
-    merged: &Merged,
+    merged: &MergedSort,
     process: &LinearProcess,
     initial: &[(usize, Expr)],
     data: &DataSpec,
@@ -169,7 +169,7 @@ pub(super) fn check(
 /// by order.
 pub(super) fn independent(
     signature: &Signature,
-    merged: &Merged,
+    merged: &MergedSort,
     e: &Expr,
 ) -> Result<(), Diagnostic> {
     let mut named = false;
@@ -181,7 +181,7 @@ pub(super) fn independent(
 }
 
 /// True if a function sort has arguments with constants of a sort of any size.
-pub(super) fn is_over(signature: &Signature, merged: &[Merged], sort: SortId) -> bool {
+pub(super) fn is_over(signature: &Signature, merged: &[MergedSort], sort: SortId) -> bool {
     let SortKind::Function(domain, _) = signature.sorts.kind(sort) else { return false };
     let of = |s: SortId| merged.iter().any(|m| holds_identities(signature, s, m.sort));
     domain.iter().any(|s| of(*s))

@@ -31,7 +31,7 @@ use crate::certificate::{Certificate, Obligation};
 use crate::obligations::Question;
 use crate::positions::{Position, Positions};
 use ahash::{AHashMap, AHashSet};
-use cover::{Index, indexed};
+use cover::{Index, index_obligations};
 use evaluate::{Cases, Evaluator, Term, Values, fails, number_variables, wrong};
 use mu_base::ids::{SortId, VarId};
 use mu_base::{Diagnostic, Span};
@@ -40,7 +40,7 @@ use mu_data::engine::Program;
 use mu_data::expr::{DataSpec, Expr, ExprKind};
 use numbers::{Case, Constraint};
 
-pub use evaluate::{MAX_NUMBERS, determined};
+pub use evaluate::{MAX_NUMBERS, equation_value};
 pub use identities::Identities;
 pub use merged::AnySize;
 pub use product::confirm;
@@ -105,7 +105,7 @@ pub fn verify(question: &Question, text: &str) -> Result<Verified, Diagnostic> {
         positions: &positions,
         certificate: &certificate,
         place_of: place_of.collect(),
-        at: indexed(&data.signature, &certificate.obligations),
+        at: index_obligations(&data.signature, &certificate.obligations),
         edges: vec![AHashSet::new(); count],
         terms: terms(&positions),
         by: Evaluator::new(process, &data, &pool, question.budget),
@@ -159,7 +159,7 @@ impl Checker<'_> {
         let sorts: Vec<SortId> = symbolic.iter().map(|v| self.by.signature.var(*v).sort).collect();
         let bounds: Vec<Constraint> =
             question.symbolic.iter().enumerate().map(|(i, (_, low))| (0, i + 1, -low)).collect();
-        let vars = self.numbered(&sorts);
+        let vars = self.number_variables(&sorts);
         let mut cases = Cases::of(start(&sorts, &bounds));
         while cases.begin(&self.by, &vars)? {
             let mut values = Values::default();
@@ -174,7 +174,7 @@ impl Checker<'_> {
                     values.insert(p.var, e);
                 }
             }
-            self.covered(self.positions.start, &values)?;
+            self.find_cover(self.positions.start, &values)?;
             self.found.initiation += 1;
             cases.end(&self.by);
         }
@@ -182,7 +182,7 @@ impl Checker<'_> {
     }
 
     /// Returns the variables of numbers of these sorts.
-    fn numbered(&self, sorts: &[SortId]) -> Vec<VarId> {
+    fn number_variables(&self, sorts: &[SortId]) -> Vec<VarId> {
         let of = |(i, sort): (usize, &SortId)| {
             self.by.pool.get(sort).and_then(|all| all.get(i)).copied()
         };
@@ -193,7 +193,7 @@ impl Checker<'_> {
     fn obligation(&mut self, at: usize) -> Result<(), Diagnostic> {
         let certificate = self.certificate;
         let o = &certificate.obligations[at];
-        let vars = self.numbered(&o.sorts);
+        let vars = self.number_variables(&o.sorts);
         if vars.len() != o.sorts.len() || vars.len() >= MAX_NUMBERS {
             return Err(fails("an obligation has too many numbers"));
         }
@@ -246,7 +246,7 @@ impl Checker<'_> {
                     values.insert(*v, self.by.normal(&term.e)?);
                 }
                 for (position, values) in self.successors(o, position, summand, &values)? {
-                    let by = self.covered(position, &values)?;
+                    let by = self.find_cover(position, &values)?;
                     self.edges[at].insert(by);
                     match summand {
                         Some(_) => self.found.consecution += 1,

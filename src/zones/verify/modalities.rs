@@ -15,7 +15,7 @@ use mu_data::expr::Expr;
 
 impl Product<'_> {
     /// Returns the modalities after a label.
-    pub(super) fn after(&mut self, label: u32, set: u32) -> Result<u32, Stop> {
+    pub(super) fn modalities_after(&mut self, label: u32, set: u32) -> Result<u32, Stop> {
         let mut out = 0;
         for m in self.all_sets[set as usize].clone() {
             let matches = match self.matches.get(&(label, m)) {
@@ -53,7 +53,7 @@ impl Product<'_> {
         // Most labels differ from a modality in one value.
         let mut known: Vec<Option<Option<bool>>> = vec![None; condition.atoms.len()];
         let mut stopped = None;
-        let decided = condition.decided(&mut |i| match self.atom(&condition.atoms[i], &of) {
+        let decided = condition.truth(&mut |i| match self.atom(&condition.atoms[i], &of) {
             Ok(found) => *known[i].insert(found),
             Err(why) => {
                 stopped = Some(why);
@@ -130,7 +130,7 @@ impl Product<'_> {
         while cases.begin(&self.by, &numbers)? {
             let values = self.with_identities(&values, &identities)?;
             let mut failed = None;
-            let value = condition.decided(&mut |i| {
+            let value = condition.truth(&mut |i| {
                 known[i].or_else(|| match self.by.holds(&condition.atoms[i].1, &values) {
                     Ok(value) => Some(value),
                     Err(why) => {
@@ -195,7 +195,7 @@ impl Product<'_> {
                     }
                 }
                 Position::Assign(set, next) => {
-                    for vars in self.assigned(at, &set, &vars)? {
+                    for vars in self.values_after(at, &set, &vars)? {
                         pending.push((next, vars));
                     }
                 }
@@ -234,7 +234,7 @@ impl Product<'_> {
     }
 
     /// Returns an evaluation over the values of the formula's variables.
-    fn over(&self, vars: &[(VarId, u32)]) -> Result<(Open, Values), Diagnostic> {
+    fn evaluation_over(&self, vars: &[(VarId, u32)]) -> Result<(Open, Values), Diagnostic> {
         let given: Vec<&Abstract> = vars.iter().map(|v| &self.values.all[v.1 as usize]).collect();
         let mut open = self.evaluation(&given)?;
         let mut values = self.constants()?;
@@ -247,7 +247,7 @@ impl Product<'_> {
     fn tests(&mut self, at: usize, vars: &[(VarId, u32)]) -> Result<Vec<bool>, Stop> {
         let test = self.terms.get(&(at, 0)).cloned();
         let test = test.ok_or_else(|| Diagnostic::internal("a test has no term"))?;
-        let (Open { mut cases, numbers, identities, .. }, values) = self.over(vars)?;
+        let (Open { mut cases, numbers, identities, .. }, values) = self.evaluation_over(vars)?;
         let mut out = Vec::new();
         while cases.begin(&self.by, &numbers)? {
             let values = self.with_identities(&values, &identities)?;
@@ -259,14 +259,14 @@ impl Product<'_> {
     }
 
     /// Returns the possible values of variables after an assignment.
-    fn assigned(
+    fn values_after(
         &mut self,
         at: usize,
         set: &[(VarId, Expr)],
         vars: &[(VarId, u32)],
     ) -> Result<Vec<Vec<(VarId, u32)>>, Stop> {
         let Position::Assign(_, next) = self.positions.all[at] else { return Ok(Vec::new()) };
-        let (Open { mut cases, numbers, identities, .. }, values) = self.over(vars)?;
+        let (Open { mut cases, numbers, identities, .. }, values) = self.evaluation_over(vars)?;
         let mut out: Vec<Vec<(VarId, u32)>> = Vec::new();
         while cases.begin(&self.by, &numbers)? {
             let values = self.with_identities(&values, &identities)?;

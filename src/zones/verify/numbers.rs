@@ -6,7 +6,7 @@
 //! decisions so far. Cost: cubic in the numbers for the first constraints, quadratic for each
 //! decision.
 
-use super::merged::{Merged, array};
+use super::merged::{MergedSort, array};
 use ahash::AHashMap;
 use mu_base::ids::{OpId, VarId};
 use mu_data::builtins::linear::least;
@@ -33,7 +33,7 @@ type Moment = (u32, u32, u32);
 
 /// Constants and entries of arrays that an evaluation has chosen.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Picked {
+pub(super) struct ChosenEntries {
     /// For each sort of any size the number of its first constants that have a name.
     pub named: Vec<usize>,
     /// Entries of arrays, by the variable of the array and the constant.
@@ -42,26 +42,26 @@ pub(super) struct Picked {
 
 /// A result, and what its evaluation has decided.
 #[derive(Debug)]
-struct Remembered {
+struct CachedResult {
     result: Expr,
     /// The state of the case afterwards, if the evaluation has changed it.
-    decided: Option<Decided>,
+    decided: Option<CaseDecisions>,
 }
 
 /// The constraints of a case, with all decisions and choices.
 #[derive(Debug)]
-struct Decided {
+struct CaseDecisions {
     far: Vec<Option<i64>>,
     taken: Vec<(u32, u32)>,
     atoms: Vec<Constraint>,
-    picked: Picked,
+    picked: ChosenEntries,
 }
 
 /// Results of evaluations by their moment, for the next case: up to the decision that differs, it
 /// is the same.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    by: AHashMap<(Moment, Expr), Remembered>,
+    by: AHashMap<(Moment, Expr), CachedResult>,
     /// The results in their order, with the number of decisions afterwards.
     order: Vec<(u32, (Moment, Expr))>,
 }
@@ -88,13 +88,13 @@ pub(super) struct Case {
     /// The constraints that were decided, not implied: `(x, y, c)` for `x - y <= c`.
     pub atoms: Vec<Constraint>,
     /// Constants of sorts of any size.
-    pub picked: Picked,
+    pub picked: ChosenEntries,
     /// Results that are known in this case.
     pub memory: Memory,
 }
 
 /// Returns the length of two paths; a length outside of machine integers is none.
-fn joined(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+fn add(a: Option<i64>, b: Option<i64>) -> Option<i64> {
     a?.checked_add(b?)
 }
 
@@ -114,7 +114,7 @@ impl Case {
             for x in 0..size {
                 let Some(first) = far[x * size + via] else { continue };
                 for y in 0..size {
-                    let Some(new) = joined(Some(first), far[via * size + y]) else { continue };
+                    let Some(new) = add(Some(first), far[via * size + y]) else { continue };
                     if far[x * size + y].is_none_or(|old| new < old) {
                         far[x * size + y] = Some(new);
                     }
@@ -154,9 +154,9 @@ impl Case {
         // Each new shortest path leads from `a` to the new edge and on to `b`.
         let n = self.size;
         for a in 0..n {
-            let Some(to) = joined(self.far[a * n + x], Some(c)) else { continue };
+            let Some(to) = add(self.far[a * n + x], Some(c)) else { continue };
             for b in 0..n {
-                let Some(new) = joined(Some(to), self.far[y * n + b]) else { continue };
+                let Some(new) = add(Some(to), self.far[y * n + b]) else { continue };
                 if self.far[a * n + b].is_none_or(|old| new < old) {
                     self.far[a * n + b] = Some(new);
                 }
@@ -218,7 +218,7 @@ impl Case {
 
     /// Returns the moment of the case.
     pub fn moment(&self) -> Moment {
-        let Picked { named, entries } = &self.picked;
+        let ChosenEntries { named, entries } = &self.picked;
         let picked = named.iter().sum::<usize>() + entries.len();
         (self.taken.len() as u32, self.size as u32, picked as u32)
     }
@@ -227,7 +227,7 @@ impl Case {
     /// decisions.
     pub fn recall(&mut self, e: &Expr) -> Option<Expr> {
         let known = self.memory.by.get(&(self.moment(), e.clone()))?;
-        if let Some(Decided { far, taken, atoms, picked }) = &known.decided {
+        if let Some(CaseDecisions { far, taken, atoms, picked }) = &known.decided {
             self.far.clone_from(far);
             self.taken.clone_from(taken);
             self.atoms.clone_from(atoms);
@@ -242,7 +242,7 @@ impl Case {
         if before.1 != after.1 || self.memory.order.len() >= MAX_REMEMBERED {
             return;
         }
-        let decided = (before != after).then(|| Decided {
+        let decided = (before != after).then(|| CaseDecisions {
             far: self.far.clone(),
             taken: self.taken.clone(),
             atoms: self.atoms.clone(),
@@ -250,7 +250,7 @@ impl Case {
         });
         let key = (before, e.clone());
         self.memory.order.push((after.0, key.clone()));
-        self.memory.by.insert(key, Remembered { result: result.clone(), decided });
+        self.memory.by.insert(key, CachedResult { result: result.clone(), decided });
     }
 
     /// Returns the decisions of the next case; `None` after the last.
@@ -268,7 +268,7 @@ pub(super) struct Numbers {
     pub of: RefCell<AHashMap<VarId, usize>>,
     pub case: RefCell<Case>,
     /// The sorts of any size.
-    pub merged: RefCell<Vec<Merged>>,
+    pub merged: RefCell<Vec<MergedSort>>,
 }
 
 impl Numbers {
@@ -277,7 +277,8 @@ impl Numbers {
         let merged = self.merged.borrow();
         let mut case = self.case.borrow_mut();
         let mut named = *case.picked.named.get(sort)?;
-        let e = merged[sort].any(signature, &mut named, &mut |options| case.choose(options))?;
+        let e = merged[sort]
+            .choose_value(signature, &mut named, &mut |options| case.choose(options))?;
         case.picked.named[sort] = named;
         Some(e)
     }
@@ -311,7 +312,7 @@ impl Numbers {
                 Expr::op(signature, signature.ops().find(|(_, o)| o.kind == kind)?.0)
             }
             None => {
-                let constructors = &signature.sorts.named_of(range)?.constructors;
+                let constructors = &signature.sorts.declared_sort(range)?.constructors;
                 let constant = |op: &OpId| {
                     let own = signature.op(*op);
                     own.sort == range && matches!(own.kind, OpKind::Constructor(_))

@@ -49,14 +49,14 @@ type Part = (usize, usize);
 
 /// A component that takes part in a step, with its local state.
 #[derive(Clone, Copy)]
-struct Chosen {
+struct StepParticipant {
     component: usize,
     participant: usize,
     local: u32,
 }
 
 /// The steps of a summand from chosen local states: labels, and the local states afterwards.
-type Moves = Rc<[(u32, Box<[Chosen]>)]>;
+type Moves = Rc<[(u32, Box<[StepParticipant]>)]>;
 
 /// A set of modalities with the pairs in which it must hold.
 struct Node {
@@ -78,13 +78,13 @@ struct Views {
     known: [AHashMap<Vec<u16>, u32>; 2],
     members: [Vec<Bits>; 2],
     /// By view of the first component.
-    fits: Vec<Fits>,
+    fits: Vec<MatchingStates>,
 }
 
 /// The local states of the second component with which a summand has a step from a view of the
 /// first.
 #[derive(Default)]
-struct Fits {
+struct MatchingStates {
     yes: Bits,
     no: Bits,
     /// By view of the second component.
@@ -107,7 +107,7 @@ pub(super) struct Pairs {
     views: Vec<Views>,
     /// Steps by summand and at most three local states.
     moves: AHashMap<(u32, [u32; 3]), Moves>,
-    /// For reuse by [`Pairs::others`].
+    /// For reuse by [`Pairs::compute_others`].
     others: Vec<(usize, Bits)>,
     nodes: Vec<Node>,
     numbers: AHashMap<u32, usize>,
@@ -121,7 +121,7 @@ pub(super) struct Pairs {
 struct Fired<'a> {
     from: usize,
     to: usize,
-    after: &'a [Chosen],
+    after: &'a [StepParticipant],
     /// For each other component the local states that occur with those that take part.
     others: &'a [(usize, Bits)],
 }
@@ -259,7 +259,7 @@ impl Pairs {
         &self,
         (node, g): (usize, usize),
         last: u32,
-        chosen: &[Chosen],
+        chosen: &[StepParticipant],
         changed: &mut Option<Bits>,
     ) -> Bits {
         let (component, _) = self.parts(g)[chosen.len()];
@@ -292,7 +292,7 @@ impl Pairs {
     fn is_due(&self, node: usize, g: usize) -> bool {
         let Node { relations, passed, .. } = &self.nodes[node];
         let all = 0..self.locals.len();
-        let due = |a: usize| all.clone().any(|b| relations.changed(a, b) > passed[g]);
+        let due = |a: usize| all.clone().any(|b| relations.last_change(a, b) > passed[g]);
         let Some(parts) = &self.involved[g] else { return false };
         passed[g] == 0 || parts.iter().any(|part| due(part.0))
     }
@@ -301,7 +301,7 @@ impl Pairs {
     fn may_leave(&self, node: usize) -> bool {
         let Node { relations, leaves, left, .. } = &self.nodes[node];
         let all = 0..self.locals.len();
-        let late = |a: usize| all.clone().any(|b| relations.changed(a, b) > *left);
+        let late = |a: usize| all.clone().any(|b| relations.last_change(a, b) > *left);
         leaves.contains(&true) && all.clone().any(late)
     }
 
@@ -345,7 +345,7 @@ impl Pairs {
 
     /// Computes for each other component that is not loose the local states that occur with the
     /// chosen ones. False if there is none for some component.
-    fn others(&mut self, node: usize, chosen: &[Chosen]) -> bool {
+    fn compute_others(&mut self, node: usize, chosen: &[StepParticipant]) -> bool {
         let relations = &self.nodes[node].relations;
         let mut count = 0;
         for k in (0..self.locals.len()).filter(|k| !self.locals[*k].loose) {
@@ -380,7 +380,7 @@ impl Pairs {
     }
 
     /// Writes the values of the chosen local states.
-    fn write(&self, chosen: &[Chosen], state: &mut State) {
+    fn write(&self, chosen: &[StepParticipant], state: &mut State) {
         for c in chosen {
             let stands = &self.stands[&(c.component, c.participant)];
             let own = &self.locals[c.component].all[c.local as usize];
@@ -410,7 +410,7 @@ impl Pairs {
             }
         }
         let views = &mut self.views[g];
-        views.fits.resize_with(views.members[0].len(), Fits::default);
+        views.fits.resize_with(views.members[0].len(), MatchingStates::default);
     }
 }
 
@@ -496,7 +496,7 @@ impl Product<'_> {
         // Choices of local states, depth first.
         let all = pairs.candidates((node, g), last, &[], &mut changed);
         let mut stack: Vec<(Vec<u32>, usize)> = vec![(all.iter().collect(), 0)];
-        let mut chosen: Vec<Chosen> = Vec::new();
+        let mut chosen: Vec<StepParticipant> = Vec::new();
         while let Some((all, at)) = stack.last_mut() {
             let Some(local) = all.get(*at).copied() else {
                 stack.pop();
@@ -505,7 +505,7 @@ impl Product<'_> {
             };
             *at += 1;
             let (component, participant) = parts[stack.len() - 1];
-            chosen.push(Chosen { component, participant, local });
+            chosen.push(StepParticipant { component, participant, local });
             if chosen.len() < parts.len() {
                 let mut next = pairs.candidates((node, g), last, &chosen, &mut changed);
                 if parts.len() == 2 && !next.is_empty() {
@@ -515,7 +515,7 @@ impl Product<'_> {
                 continue;
             }
             let relations = &pairs.nodes[node].relations;
-            let late = |c: &Chosen| relations.changed_local(c.component, c.local) > last;
+            let late = |c: &StepParticipant| relations.changed_local(c.component, c.local) > last;
             if chosen.iter().any(late) {
                 self.steps(pairs, (node, g), (&chosen, leaves), &mut state)?;
             }
@@ -550,7 +550,11 @@ impl Product<'_> {
         let mut open = next.clone();
         open.remove(&fits.yes);
         open.remove(&fits.no);
-        let of = |part: Part, local: u32| Chosen { component: part.0, participant: part.1, local };
+        let of = |part: Part, local: u32| StepParticipant {
+            component: part.0,
+            participant: part.1,
+            local,
+        };
         for at in open.iter() {
             let other = pairs.views[g].of[1][at as usize];
             if fits.known.contains_key(&other) {
@@ -572,7 +576,7 @@ impl Product<'_> {
         if self.is_excluded(g, state)? {
             return Ok([].into());
         }
-        match self.groups[g].known(state) {
+        match self.groups[g].cached_answers(state) {
             Some(answers) => Ok(answers),
             None => self.answers(g, state),
         }
@@ -584,7 +588,7 @@ impl Product<'_> {
         &mut self,
         pairs: &mut Pairs,
         (node, g): (usize, usize),
-        (chosen, leaves): (&[Chosen], bool),
+        (chosen, leaves): (&[StepParticipant], bool),
         state: &mut State,
     ) -> Result<(), Stop> {
         let moves = self.moves(pairs, g, chosen, state)?;
@@ -595,7 +599,7 @@ impl Product<'_> {
         let away = targets.iter().any(|t| t.iter().any(|to| *to != node));
         let stays = targets.iter().any(|t| t.contains(&node));
         pairs.nodes[node].leaves[g] |= away;
-        if !(if leaves { away } else { stays }) || !pairs.others(node, chosen) {
+        if !(if leaves { away } else { stays }) || !pairs.compute_others(node, chosen) {
             return Ok(());
         }
         pairs.fired += 1;
@@ -617,7 +621,7 @@ impl Product<'_> {
         &mut self,
         pairs: &mut Pairs,
         g: usize,
-        chosen: &[Chosen],
+        chosen: &[StepParticipant],
         state: &mut State,
     ) -> Result<Moves, Stop> {
         let mut key = (g as u32, [u32::MAX; 3]);
@@ -643,7 +647,7 @@ impl Product<'_> {
                     }
                 }
                 let local = if same { c.local } else { pairs.local(self, c.component, values) };
-                after.push(Chosen { local, ..*c });
+                after.push(StepParticipant { local, ..*c });
             }
             out.push((*label, after.into()));
         }
@@ -685,7 +689,7 @@ impl Product<'_> {
         let mut out: Vec<usize> = Vec::new();
         for m in self.all_sets[pairs.nodes[node].set as usize].clone() {
             let one = self.set(vec![m]);
-            let next = self.after(label, one)?;
+            let next = self.modalities_after(label, one)?;
             if next != 0 {
                 out.push(pairs.node(next));
             }

@@ -21,9 +21,9 @@
 use super::atoms::Condition;
 use super::cells::{Abstract, Cuts, Table};
 use super::evaluate::{Cases, Evaluator, MAX_NUMBERS, Term, Values, fails, number_variables};
-use super::identities::{Crowd, Uses, determined};
+use super::identities::{CaseIdentities, Uses, eliminate_determined};
 use super::late::choose_late;
-use super::merged::{Merged, add_arrays};
+use super::merged::{MergedSort, add_arrays};
 use super::numbers::{Case, Constraint};
 use super::states::States;
 use super::{Verified, terms};
@@ -117,7 +117,7 @@ impl Group {
         self.reads.iter().map(|r| state[*r]).collect()
     }
 
-    pub fn known(&self, state: &[u16]) -> Option<Rc<[Answer]>> {
+    pub fn cached_answers(&self, state: &[u16]) -> Option<Rc<[Answer]>> {
         match self.key(state) {
             Some(key) => self.answers.get(&key).cloned(),
             None => self.others.get(&self.read(state)).cloned(),
@@ -174,7 +174,7 @@ pub(super) struct Product<'a> {
     /// True until the pairs of components do not show the formula.
     pub by_pairs: bool,
     /// The identities of the case, if there are components of any number.
-    pub crowd: Option<Rc<Crowd>>,
+    pub crowd: Option<Rc<CaseIdentities>>,
     /// Constant of each variable of the formula over identities.
     pub assigned: AHashMap<VarId, Expr>,
     /// For each parameter of the state those that it stands for.
@@ -212,8 +212,8 @@ pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verifie
         pool.insert(given.sort, own);
     }
     let sizes = question.sizes.iter();
-    let merged: Vec<Merged> =
-        sizes.map(|given| Merged::new(&signature, given)).collect::<Result<_, _>>()?;
+    let merged: Vec<MergedSort> =
+        sizes.map(|given| MergedSort::new(&signature, given)).collect::<Result<_, _>>()?;
     for own in &merged {
         let vars = crate::certificate::numbers(&mut signature, 2 * MAX_NUMBERS, own.sort);
         pool.insert(own.sort, vars);
@@ -221,7 +221,7 @@ pub fn confirm(question: &Question, enough: &dyn Fn() -> bool) -> Result<Verifie
     add_arrays(&mut signature, &merged, 2 * MAX_NUMBERS, &mut pool);
     let mut terms = terms(&positions);
     for term in terms.values_mut() {
-        *term = Term::new(&determined(&mut signature, &term.e));
+        *term = Term::new(&eliminate_determined(&mut signature, &term.e));
     }
     let data = DataSpec { signature, equations: formula.data.equations.clone() };
     let program = Program::compile(&data)?;
@@ -511,7 +511,7 @@ impl Product<'_> {
                     break;
                 }
                 let (label, target) = random.choose(&next).clone();
-                set = match self.after(label, set) {
+                set = match self.modalities_after(label, set) {
                     Err(Stop::Refuted) => start,
                     after => after?,
                 };
@@ -734,7 +734,7 @@ impl Product<'_> {
                 let (label, target) = all_steps[i as usize];
                 let after = match self.next.get(&(label, sets[at])) {
                     Some(after) => *after,
-                    None => self.after(label, sets[at])?,
+                    None => self.modalities_after(label, sets[at])?,
                 };
                 if after == 0 {
                     continue;
@@ -917,7 +917,7 @@ impl Product<'_> {
                 if g >= self.groups.len() {
                     break;
                 }
-                let answers = match self.groups[g].known(state) {
+                let answers = match self.groups[g].cached_answers(state) {
                     Some(answers) => answers,
                     None => self.answers(g, state)?,
                 };

@@ -107,7 +107,7 @@ impl Relations {
     }
 
     /// Returns the time of the last change of a relation.
-    pub fn changed(&self, a: usize, b: usize) -> u32 {
+    pub fn last_change(&self, a: usize, b: usize) -> u32 {
         self.changed[a * self.components + b]
     }
 

@@ -45,7 +45,7 @@ fn random_expressions_mean_what_the_definitions_say() {
         let mut session = Session::new(&model);
         for _ in 0..3 {
             let skeleton = sample::skeleton(&mut random, &v, &ids);
-            let mut run = session.on(&skeleton).unwrap();
+            let mut run = session.start(&skeleton).unwrap();
             for _ in 0..2 {
                 let (rf, co) = sample::choice(&mut random, &skeleton);
                 let naive = Naive { skeleton: &skeleton, rf: &rf, co: &co, tags: &tags };
@@ -54,10 +54,10 @@ fn random_expressions_mean_what_the_definitions_say() {
                 let allowed = run.allows(&rf, &co).unwrap();
                 let verdict = run.verdict(&rf, &co).unwrap();
                 let context = || format!("seed {seed}\n{text}\n{skeleton:?}\nrf {rf:?}\nco {co:?}");
-                if let Some(x) = run.named("x").unwrap() {
+                if let Some(x) = run.defined_relation("x").unwrap() {
                     assert_eq!(x.pairs().collect::<Pairs>(), pairs, "{}", context());
                 }
-                let s = run.named("s").unwrap().expect("a set");
+                let s = run.defined_relation("s").unwrap().expect("a set");
                 assert_eq!(
                     s.pairs().map(|p| p.0).collect::<BTreeSet<_>>(),
                     events,
@@ -110,7 +110,7 @@ fn a_reason_is_a_cycle() {
     let model = model("let com = rf | co | fr\nlet ghb = po | com\nacyclic ghb as sc");
     let (s, rf, co) = store_buffering();
     let mut session = Session::new(&model);
-    let verdict = session.on(&s).unwrap().verdict(&rf, &co).unwrap();
+    let verdict = session.start(&s).unwrap().verdict(&rf, &co).unwrap();
     let failed = verdict.failed.expect("it is not sequentially consistent");
     let around: BTreeSet<(usize, String)> =
         failed.events.iter().copied().zip(failed.edges).collect();
@@ -135,7 +135,7 @@ fn orders_extend_paths_through_other_events() {
         let mut random = Random::new(seed);
         let s = sample::skeleton(&mut random, &v, &[]);
         let (rf, co) = sample::choice(&mut random, &s);
-        let allowed = |m| Session::new(m).on(&s).unwrap().allows(&rf, &co).unwrap();
+        let allowed = |m| Session::new(m).start(&s).unwrap().allows(&rf, &co).unwrap();
         let expected = allowed(&wanted);
         assert!(models.iter().all(|m| allowed(m) == expected), "seed {seed}");
         counts[usize::from(expected)] += 1;
@@ -164,7 +164,7 @@ fn memory_orders_may_have_the_name_of_coherence() {
         let mut random = Random::new(seed);
         let s = sample::skeleton(&mut random, &v, &[]);
         let (rf, co) = sample::choice(&mut random, &s);
-        let allowed = |m| Session::new(m).on(&s).unwrap().allows(&rf, &co).unwrap();
+        let allowed = |m| Session::new(m).start(&s).unwrap().allows(&rf, &co).unwrap();
         let expected = allowed(&short);
         assert!(allowed(&named) == expected && allowed(&other) == expected, "seed {seed}");
         counts[usize::from(expected)] += 1;
@@ -202,7 +202,7 @@ fn orders_of_a_recursive_function_are_those_of_the_primitive() {
         let (rf, co) = sample::choice(&mut random, &s);
         let answers: Vec<bool> = models
             .iter()
-            .map(|m| Session::new(m).on(&s).unwrap().allows(&rf, &co).unwrap())
+            .map(|m| Session::new(m).start(&s).unwrap().allows(&rf, &co).unwrap())
             .collect();
         assert!(answers.iter().all(|a| *a == answers[1]), "seed {seed}: {answers:?}");
         allowed += usize::from(answers[1]);
@@ -210,7 +210,7 @@ fn orders_of_a_recursive_function_are_those_of_the_primitive() {
         let back = Relation::from_pairs(s.len(), co.pairs().map(|(a, b)| (b, a)));
         if !co.is_empty() {
             assert!(
-                !Session::new(&models[0]).on(&s).unwrap().allows(&rf, &back).unwrap(),
+                !Session::new(&models[0]).start(&s).unwrap().allows(&rf, &back).unwrap(),
                 "seed {seed}"
             );
         }
@@ -260,7 +260,7 @@ fn procedures_tags_and_variants() {
         let (rf, co) = sample::choice(&mut random, &s);
         let mut clash = s.set(tags[0].1).clone();
         clash.intersect(s.set(SetId::FENCES));
-        let allowed = Session::new(&m).on(&s).unwrap().allows(&rf, &co).unwrap();
+        let allowed = Session::new(&m).start(&s).unwrap().allows(&rf, &co).unwrap();
         assert_eq!(allowed, clash.is_empty(), "seed {seed}");
     }
 }
@@ -328,7 +328,7 @@ fn late_errors_have_places() {
         let mut session = Session::new(&m);
         let mut sources = SourceMap::new();
         sources.add("test.cat", text);
-        let out = session.on(&s).and_then(|mut r| r.allows(&rf, &co));
+        let out = session.start(&s).and_then(|mut r| r.allows(&rf, &co));
         out.map_err(|e| e.render(&sources))
     };
     let e = run("let rec x = po \\ x\nacyclic x").unwrap_err();
@@ -348,7 +348,7 @@ fn deep_texts() {
     let deep = format!("acyclic {}po{}", "(".repeat(10_000), ")".repeat(10_000));
     let m = model(&deep);
     let (s, rf, co) = store_buffering();
-    assert!(Session::new(&m).on(&s).unwrap().allows(&rf, &co).unwrap());
+    assert!(Session::new(&m).start(&s).unwrap().allows(&rf, &co).unwrap());
     let many: String = (0..5_000)
         .map(|i| {
             format!(
@@ -438,7 +438,7 @@ impl Maker {
 }
 
 /// Returns the text of a relation, with the variable for `v`.
-fn printed((exp, var): &Open) -> String {
+fn relation_text((exp, var): &Open) -> String {
     let text = exp.to_string();
     let mut out = String::new();
     let chars: Vec<char> = text.chars().collect();
@@ -455,13 +455,13 @@ fn printed((exp, var): &Open) -> String {
 /// Adds the text of statements.
 fn text_of(list: &[Statement], out: &mut String) {
     let set = |list: &[Open]| {
-        list.iter().fold("{}".to_string(), |s, e| format!("({} ++ {s})", printed(e)))
+        list.iter().fold("{}".to_string(), |s, e| format!("({} ++ {s})", relation_text(e)))
     };
     for s in list {
         match s {
             Statement::Test(kind, negated, e, flag) => {
                 let sign = if *negated { "~" } else { "" };
-                let e = printed(e);
+                let e = relation_text(e);
                 *out += &match flag {
                     Some(f) => format!("flag {sign}{kind} ({e}) as {f}\n"),
                     None => format!("{sign}{kind} ({e})\n"),
@@ -476,7 +476,7 @@ fn text_of(list: &[Statement], out: &mut String) {
             Statement::Call(x, e, body) => {
                 *out += &format!("procedure p{x}({x}) =\n");
                 text_of(body, out);
-                *out += &format!("end\ncall p{x}({})\n", printed(e));
+                *out += &format!("end\ncall p{x}({})\n", relation_text(e));
             }
         }
     }
@@ -564,7 +564,7 @@ fn random_statements_mean_what_the_definitions_say() {
         let mut session = Session::new(&model);
         for _ in 0..3 {
             let skeleton = sample::skeleton(&mut random, &v, &ids);
-            let mut run = session.on(&skeleton).unwrap();
+            let mut run = session.start(&skeleton).unwrap();
             for _ in 0..3 {
                 let (rf, co) = sample::choice(&mut random, &skeleton);
                 let naive = Naive { skeleton: &skeleton, rf: &rf, co: &co, tags: &tags };

@@ -18,7 +18,7 @@ use mu_base::{Budget, Limits, SourceMap, Stop};
 use std::collections::BTreeSet;
 
 /// Compiles all models.
-fn compiled() -> Vec<(&'static BuiltinModel, CatModel)> {
+fn compile_all() -> Vec<(&'static BuiltinModel, CatModel)> {
     let compile = |k: &'static BuiltinModel| {
         let mut sources = SourceMap::new();
         let model = k
@@ -49,7 +49,7 @@ fn table() -> Vec<(String, History, Vec<String>)> {
 
 #[test]
 fn verdicts_match_the_sources() {
-    let models = compiled();
+    let models = compile_all();
     let mut wrong = Vec::new();
     for (name, history, allowed) in table() {
         assert!(
@@ -160,7 +160,7 @@ fn each_program_class_is_enumerated_once() {
 /// result does not depend on the number of threads.
 #[test]
 fn order_of_models_and_separating_tests() {
-    let models = compiled();
+    let models = compile_all();
     let candidates: Vec<LatticeModel<'_>> = models
         .iter()
         .map(|(k, m)| LatticeModel { name: k.name, model: m, dialect: k.dialect })
@@ -308,7 +308,7 @@ fn the_library_serves_models_of_every_architecture() {
             compile(&format!("RISCV d\ninclude \"cos-opt.cat\"\n{rules}"), Dialect::Of(RiscV)),
         ),
     ];
-    let built_in = compiled();
+    let built_in = compile_all();
     for (name, history, _) in table() {
         for (same, dialect, model) in &models {
             let (known, other) = built_in.iter().find(|m| m.0.name == *same).unwrap();

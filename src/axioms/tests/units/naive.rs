@@ -150,16 +150,16 @@ fn closure(a: &Pairs) -> Pairs {
 }
 
 impl Naive<'_> {
-    fn all(&self) -> Events {
+    fn all_events(&self) -> Events {
         (0..self.skeleton.len()).collect()
     }
     fn identity(&self) -> Pairs {
-        self.all().into_iter().map(|e| (e, e)).collect()
+        self.all_events().into_iter().map(|e| (e, e)).collect()
     }
     fn every(&self, holds: impl Fn(usize, usize) -> bool) -> Pairs {
-        self.all()
+        self.all_events()
             .into_iter()
-            .flat_map(|a| self.all().into_iter().map(move |b| (a, b)))
+            .flat_map(|a| self.all_events().into_iter().map(move |b| (a, b)))
             .filter(|&(a, b)| holds(a, b))
             .collect()
     }
@@ -246,11 +246,11 @@ impl Naive<'_> {
     pub fn set(&self, s: &S) -> Events {
         let e = self.skeleton.events();
         let those = |holds: &dyn Fn(usize) -> bool| {
-            self.all().into_iter().filter(|&i| holds(i)).collect::<Events>()
+            self.all_events().into_iter().filter(|&i| holds(i)).collect::<Events>()
         };
         match s {
             S::Name(n) => match n.as_str() {
-                "_" => self.all(),
+                "_" => self.all_events(),
                 "R" => those(&|i| e[i].kind.reads()),
                 "W" => those(&|i| e[i].kind.writes()),
                 "M" => those(&|i| e[i].kind.reads() || e[i].kind.writes()),
@@ -273,7 +273,7 @@ impl Naive<'_> {
                     _ => a.difference(&b).copied().collect(),
                 }
             }
-            S::Not(a) => self.all().difference(&self.set(a)).copied().collect(),
+            S::Not(a) => self.all_events().difference(&self.set(a)).copied().collect(),
             S::Of(what, r) => {
                 let r = self.relation(r, &Pairs::new());
                 r.into_iter().map(|(a, b)| if *what == "domain" { a } else { b }).collect()

@@ -155,7 +155,7 @@ impl Observations {
             s.events()[o].kind.reads() && s.events()[o].location == s.events()[w].location
         })
     }
-    fn before(&self, a: usize, b: usize) -> bool {
+    fn precedes(&self, a: usize, b: usize) -> bool {
         let at = |w: usize| self.order.iter().position(|&x| x == w);
         matches!((at(a), at(b)), (Some(x), Some(y)) if x < y)
     }
@@ -172,11 +172,11 @@ pub fn co_consistent(
     all.iter().all(|&wi| {
         all.iter().all(|&wj| {
             let both = |w: usize| a.is_read(s, p, w) && b.is_read(s, q, w);
-            if wi == wj || !both(wi) || !both(wj) || !a.before(wi, wj) {
+            if wi == wj || !both(wi) || !both(wj) || !a.precedes(wi, wj) {
                 return true;
             }
             let of = |w: usize| [a.set(s, p, w), b.set(s, q, w)].concat();
-            !b.before(wj, wi)
+            !b.precedes(wj, wi)
                 && of(wi).iter().all(|&oi| of(wj).iter().all(|&oj| !order.contains(oj, oi)))
         })
     })
@@ -201,7 +201,8 @@ pub fn explains(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) -> 
         let within = i.iter().any(|w| j.contains(w));
         let across = all.iter().any(|(p, o)| {
             i.iter().any(|&wi| {
-                j.iter().any(|&wj| o.before(wi, wj) && o.is_read(s, *p, wi) && o.is_read(s, *p, wj))
+                j.iter()
+                    .any(|&wj| o.precedes(wi, wj) && o.is_read(s, *p, wi) && o.is_read(s, *p, wj))
             })
         });
         within || across
@@ -244,7 +245,7 @@ pub fn candidate(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) ->
                     .iter()
                     .flat_map(|&wi| observed[oj].iter().map(move |&wj| (wi, wj)));
                 pairs.into_iter().any(|(wi, wj)| {
-                    o.before(wi, wj) && o.is_read(s, *p, wi) && o.is_read(s, *p, wj)
+                    o.precedes(wi, wj) && o.is_read(s, *p, wi) && o.is_read(s, *p, wj)
                 })
             });
             // A write that observes itself gives no pair.

@@ -116,7 +116,7 @@ fn a_limit_ends_the_search() {
     let limits = Limits { timeout: Some(Duration::ZERO), ..Limits::default() };
     let budget = Budget::new(limits);
     std::thread::sleep(Duration::from_millis(1));
-    let mut checker = HistoryChecker::new(&model, known.dialect).within(&budget);
+    let mut checker = HistoryChecker::new(&model, known.dialect).with_budget(&budget);
     let error = checker.allows(&alternating(31)).unwrap_err();
     assert_eq!(error.stop, Some(Stop::Time));
 }

@@ -266,8 +266,8 @@ fn theorem_1_needs_initial_writes_first() {
     assert!(!exist(&views("local", MODELS[2].1), &h));
 }
 
-/// The orders for which the study states theorem 2: program order, the relation of writes to their
-/// reads, and the transitive closure of both.
+/// Returns the orders for which the study states theorem 2: program order, the relation of writes
+/// to their reads, and the transitive closure of both.
 fn orders_of_theorem_2(s: &Skeleton) -> [(&'static str, Relation); 3] {
     let po = s.relation(RelationId::PO).clone();
     let rf = all_writers(s);

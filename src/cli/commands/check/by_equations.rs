@@ -9,7 +9,7 @@
 //! Invariant: the solver's strategies are verified before the verdict is returned. Unbounded
 //! quantifiers are enumerated, for at most [`MAX_UNROLLED`] instances.
 
-use crate::commands::game::{decided_by, expect_verified};
+use crate::commands::game::{deciding_part, expect_verified};
 use crate::pipeline::Session;
 use crate::pipeline::load::Loaded;
 use mu_base::{Budget, Diagnostic, Limits, SourceId, Stop};
@@ -113,7 +113,7 @@ fn deciding_game(
     budget: &Budget,
 ) -> Result<Game, Diagnostic> {
     let system = equations::read_unrolled(SourceId::FIRST, text, unrolled)?;
-    decided_by(session, &system, solver, budget)
+    deciding_part(session, &system, solver, budget)
 }
 
 /// Returns the default instead of an error if a note on an answer needs a term without a value.

@@ -180,7 +180,7 @@ pub(super) fn by_paths(
         match verify(&question, text) {
             Ok(found) => Verification::Done { found, took: begun.elapsed(), search },
             Err(why) if why.stop.is_some() => return Ok(ByPaths::Open(why.into())),
-            Err(why) => return refused(session, why),
+            Err(why) => return classify_refusal(session, why),
         }
     } else {
         Verification::Missing("`--without verify`".into())
@@ -197,7 +197,7 @@ const ON_SAMPLES: &str = "the answer rests on regions, checked by samples";
 
 /// Verifies an answer of the regions: the checker proves the formula by itself. `search`: processor
 /// time of the search.
-pub(super) fn confirmed(
+pub(super) fn verify_answer(
     session: &Session,
     model: &Abstract,
     formula: &TypedFormula,
@@ -208,8 +208,8 @@ pub(super) fn confirmed(
     let question = posed.question(session, model, formula);
     let begun = Spent::begin();
     let limit = MIN_VERIFICATION.max(search * MAX_RATIO);
-    let verification = match confirm(&question, &|| begun.so_far() > limit) {
-        Ok(found) => Verification::Done { found, took: begun.so_far(), search },
+    let verification = match confirm(&question, &|| begun.elapsed() > limit) {
+        Ok(found) => Verification::Done { found, took: begun.elapsed(), search },
         Err(why) => {
             let what = match &why.stop {
                 Some(stop) => format!("the checker stopped: {}", stop.word()),
@@ -223,7 +223,7 @@ pub(super) fn confirmed(
 }
 
 /// Classifies a proof that the checker does not confirm.
-fn refused(session: &Session, why: Diagnostic) -> Result<ByPaths, Diagnostic> {
+fn classify_refusal(session: &Session, why: Diagnostic) -> Result<ByPaths, Diagnostic> {
     let place: String = why.notes.iter().map(|note| format!("; {note}")).collect();
     let text = format!("{}{place}", why.message);
     session.log(format!("the proof along paths is not confirmed: {text}"));
@@ -306,7 +306,7 @@ pub(crate) fn verify_formula(
     let claim =
         ResultPart { text: format!("for            {named}\n"), object: json!({ "for": every }) };
     let check = match (&found, why) {
-        (Ok(found), _) => Ok(described(found)),
+        (Ok(found), _) => Ok(verification_part(found)),
         (_, why) => Err(why.unwrap_or_default()),
     };
     let report = CertificateReport { word, claim, check, seconds };
@@ -315,7 +315,7 @@ pub(crate) fn verify_formula(
 }
 
 /// Describes a successful check by its figures.
-fn described(found: &Verified) -> ResultPart {
+fn verification_part(found: &Verified) -> ResultPart {
     let Verified { obligations, initiation, consecution, formula } = found;
     ResultPart {
         text: format!(

@@ -89,8 +89,11 @@ fn check(
     output::begin_stage("reading the formulas");
     let formulas = read(session, plan, subject, report)?;
     let process_group = cluster::join(session, plan, &*subject.model)?;
-    let kept =
-        if process_group.is_some() { None } else { kept(session, &plan.checkpoints, subject)? };
+    let kept = if process_group.is_some() {
+        None
+    } else {
+        open_checkpoints(session, &plan.checkpoints, subject)?
+    };
     let mut options = session.explore_options(&*subject.model, &plan.search.without);
     // Counting as written includes all equations.
     options.partial_order &= !plan.search.as_written;
@@ -113,14 +116,14 @@ fn check(
         }
     } else if workers > 1 {
         output::begin_stage("checking the formulas");
-        let one = |formula: &Formula, alone: bool| checking.one(formula, alone);
+        let one = |formula: &Formula, alone: bool| checking.check_one(formula, alone);
         check_concurrently(&session.budget, workers, &formulas, &one, &mut |formula, found| {
             checking.settle(formula, found, report)
         })?;
     } else {
         for formula in &formulas {
             output::begin_stage_on("checking a formula", &plan.texts[formula.0].name);
-            checking.settle(formula, checking.one(formula, true), report)?;
+            checking.settle(formula, checking.check_one(formula, true), report)?;
         }
     }
     summary.warnings = notes::report_flaws(session, &*subject.model)?;
@@ -141,7 +144,7 @@ struct Checking<'a> {
 
 impl Checking<'_> {
     /// Checks a formula. `alone`: true if no other formula is checked at the same time.
-    fn one(&self, formula: &Formula, alone: bool) -> Result<FormulaResult, Diagnostic> {
+    fn check_one(&self, formula: &Formula, alone: bool) -> Result<FormulaResult, Diagnostic> {
         self.by(self.plan.search.engine(), formula, &self.session.budget, alone, None)
     }
 
@@ -323,7 +326,7 @@ fn write_game(
 }
 
 /// Opens the checkpoint folder and the checkpoint to resume from.
-fn kept<'a>(
+fn open_checkpoints<'a>(
     session: &Session,
     checkpoints: &CheckpointArgs,
     subject: &'a Loaded,

@@ -24,7 +24,7 @@ use super::report::{CheckReport, FormulaOutcome, ReportedVerdict, Summary, with_
 use super::sampled::{self, AuditedAnswer};
 use super::verified::Verification;
 use crate::output;
-use crate::output::progress::counted;
+use crate::output::progress::count_text;
 use crate::pipeline::properties::{self, FormulaText};
 use crate::pipeline::{self, Session};
 use mu_base::host::Instant;
@@ -50,7 +50,7 @@ use mu_regions::sizes::SIZE;
 use mu_regions::thread_modular::LocalState;
 use mu_regions::{
     AbstractableModel, Family, Least, Levels, Measure, MergedConstants, Replicas, Study,
-    SymbolicConstants, TerminationResult, ThreadModularAbstraction, least, measures, overloaded,
+    SymbolicConstants, TerminationResult, ThreadModularAbstraction, find_overload, least, measures,
     prove_termination, with_parameters,
 };
 use mu_syntax::ast::Specification;
@@ -353,7 +353,7 @@ pub(super) fn abstracted(
     };
     output::record_parameters(expanded.params.iter().map(|p| (p.name.clone(), parameter_text(p))));
     let tree = parse(&expanded)?;
-    if let Some(why) = overloaded(&tree).filter(|_| !expanded.constants.is_empty()) {
+    if let Some(why) = find_overload(&tree).filter(|_| !expanded.constants.is_empty()) {
         return Err(why);
     }
     let (mut counted, mut crowd, mut text_of_crowd) = (Vec::new(), None, None);
@@ -388,7 +388,7 @@ pub(super) fn abstracted(
         .iter()
         .map(|c| Family::new(&compiled, &spec, &c.names))
         .collect::<Result<_, _>>()
-        .and_then(Family::ordered);
+        .and_then(Family::sort_families);
     let found = found.and_then(|families| {
         let Some((found, above)) = &crowd else { return Ok((families, None)) };
         let larger = SymbolicProcess::new(
@@ -518,7 +518,7 @@ pub(super) fn for_all(
     for family in model.families.iter().chain(model.replicas.as_ref().map(|r| &r.family)) {
         let mut next = Vec::new();
         for instance in &formulas {
-            let assigned = match family.assigned(&instance.formula) {
+            let assigned = match family.assignments(&instance.formula) {
                 Err(why) if why.stage != Stage::Internal => return Ok(EveryValueResult::open(why)),
                 assigned => assigned?,
             };
@@ -945,12 +945,12 @@ impl FormulaReport<'_> {
             let size = match paths {
                 Some(proof) => format!(
                     "{}, {}",
-                    counted(proof.obligations as u64, "obligation"),
-                    counted(proof.paths, "path")
+                    count_text(proof.obligations as u64, "obligation"),
+                    count_text(proof.paths, "path")
                 ),
                 None => {
-                    let cases = counted(*cases as u64, "case");
-                    format!("{cases}, {}", counted(*equations, "equation"))
+                    let cases = count_text(*cases as u64, "case");
+                    format!("{cases}, {}", count_text(*equations, "equation"))
                 }
             };
             text += &format!("  [{size}, {:.3} s]", self.start.elapsed().as_secs_f64());

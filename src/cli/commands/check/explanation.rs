@@ -11,7 +11,7 @@ use crate::args::Format;
 use crate::output;
 use crate::output::notes::{self, NoteContext};
 use crate::output::picture::{Picture, write_evidence};
-use crate::output::progress::counted;
+use crate::output::progress::count_text;
 use crate::pipeline::load::Loaded;
 use crate::pipeline::memory;
 use crate::pipeline::{self, Session};
@@ -274,7 +274,7 @@ fn as_json(
         "engine": if answer.method.is_symbolic() { "symbolic" } else { "explicit" },
         "seconds": seconds,
         "evidence": story.map(|s| s.steps_json(MOST_IN_ANSWER)).unwrap_or_default(),
-        "evidence_left_out": story.map_or(0, |s| s.left_out(MOST_IN_ANSWER)),
+        "evidence_left_out": story.map_or(0, |s| s.omitted_count(MOST_IN_ANSWER)),
         "back_to": story.and_then(|s| s.back_to),
         "vacuous": vacuous.iter().map(|v| json!({ "line": v.line, "column": v.column, "text": v.text })).collect::<Vec<_>>(),
     });
@@ -315,7 +315,7 @@ fn as_text(
         } else {
             ""
         };
-        text += &format!("  [{}{of}, {seconds:.3} s]", counted(answer.equations, "equation"));
+        text += &format!("  [{}{of}, {seconds:.3} s]", count_text(answer.equations, "equation"));
     }
     text.push('\n');
     if let Some(story) = story.filter(|s| !s.steps.is_empty() && !session.common.quiet) {

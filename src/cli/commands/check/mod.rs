@@ -60,7 +60,7 @@ trait Strategy {
 
 /// Checks formulas on a model; explores the model if there are none.
 pub(crate) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
-    let answer = checked(session, args);
+    let answer = run_check(session, args);
     // Report the error in the JUnit file too: other tools may read nothing else.
     if let (Err(error), Some(junit)) = (&answer, &args.junit) {
         let files = args.formulas.iter().map(|f| f.display().to_string());
@@ -70,7 +70,7 @@ pub(crate) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
     answer
 }
 
-fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
+fn run_check(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
     session.relabel = relabel(session, args)?;
     memory::read_interface(session, &args.model, args.interface.as_deref())?;
     if args.formulas.is_empty() && args.formula.is_empty() {

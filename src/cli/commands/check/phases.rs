@@ -6,7 +6,7 @@
 //! checks, or from all admitted values; *false* comes from an instance only. Cost: that of the
 //! phases, each with limits of its own.
 
-use super::by_paths::{ByPaths, PathLimit, by_paths, confirmed};
+use super::by_paths::{ByPaths, PathLimit, by_paths, verify_answer};
 use super::every_value::{Abstract, EveryValueResult, FormulaReport, for_all};
 use super::instances::{InstanceSearchResult, Instances, numbers_in_model};
 use super::plan::CheckPlan;
@@ -187,7 +187,7 @@ impl PhasedCheck<'_> {
                 if self.plan.search.without.contains(&Reduction::Verify) {
                     Verification::Missing("`--without verify`".into())
                 } else {
-                    confirmed(self.session, model, formula, spent.so_far())
+                    verify_answer(self.session, model, formula, spent.elapsed())
                 };
             return Ok(PhaseEnd::Next(CheckPhase::SpotChecks));
         }

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 /// values.
 pub(super) fn has_real_values(subject: &Loaded, texts: &[FormulaText]) -> bool {
     let real = |text: &FormulaText| {
-        let Ok(file) = text.parsed() else { return false };
+        let Ok(file) = text.parse() else { return false };
         has_real_operator(&file.formula)
             || check_formula(&file, &subject.data, &subject.actions).is_err()
                 && check_real(&file, &subject.data, &subject.actions).is_ok()
@@ -54,8 +54,7 @@ impl Strategy for RealValueStrategy {
     ) -> Result<Summary, Diagnostic> {
         let subject = &self.subject;
         expect_supported(plan)?;
-        let read =
-            |text: &FormulaText| check_real(&text.parsed()?, &subject.data, &subject.actions);
+        let read = |text: &FormulaText| check_real(&text.parse()?, &subject.data, &subject.actions);
         let mut formulas: Vec<Result<RealFormula, Diagnostic>> =
             plan.texts.iter().map(read).collect();
         // A single formula has no others to continue with.
@@ -64,7 +63,7 @@ impl Strategy for RealValueStrategy {
         {
             formulas.swap_remove(0)?;
         }
-        let (system, stop) = chance::explored(session, &*subject.model)?;
+        let (system, stop) = chance::explore_system(session, &*subject.model)?;
         let stop = session.stop_with_bounds(stop);
         for (index, (text, formula)) in plan.texts.iter().zip(&formulas).enumerate() {
             let start = Instant::now();
@@ -145,7 +144,7 @@ const MAX_NUMBER_LENGTH: usize = 60;
 
 fn number_text(value: &Real) -> String {
     let text = value.to_string();
-    match value.about() {
+    match value.approximation() {
         Some(d) if text.len() > MAX_NUMBER_LENGTH => {
             format!("about {d} (a fraction of {} digits)", text.len() - 1)
         }
@@ -190,7 +189,7 @@ fn as_json(text: &FormulaText, found: &ValueResult) -> Value {
                     value.to_string().into()
                 };
                 object["value"] = value.to_string().into();
-                if let Some(about) = value.about() {
+                if let Some(about) = value.approximation() {
                     object["about"] = about.into();
                 }
             }

@@ -6,7 +6,7 @@
 
 use super::component_samples::ComponentAudit;
 use super::every_value::{Abstract, FormulaInstance, merged};
-use crate::output::progress::counted;
+use crate::output::progress::count_text;
 use crate::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, narrow};
@@ -35,7 +35,7 @@ pub(super) struct AuditedAnswer {
 impl AuditedAnswer {
     /// Returns the result of the audit of a proof along paths. `wanted`: number of samples.
     pub fn of_paths(proof: &mu_zones::Proof, wanted: usize) -> Self {
-        let mu_zones::Audited { samples, steps, undecided } = proof.audited;
+        let mu_zones::AuditCounts { samples, steps, undecided } = proof.audited;
         let audit = Audit { samples, steps, undecided, unchecked: None };
         Self { audit, off: wanted == 0 }
     }
@@ -55,8 +55,8 @@ impl AuditedAnswer {
             Some(what) => format!("not checked by samples ({what})"),
             None => format!(
                 "checked: {} with {}",
-                counted(*samples as u64, "concrete state"),
-                counted(*steps as u64, "step")
+                count_text(*samples as u64, "concrete state"),
+                count_text(*steps as u64, "step")
             ),
         }
     }

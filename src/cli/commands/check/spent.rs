@@ -26,7 +26,7 @@ impl Spent {
     }
 
     /// Returns the time since the begin.
-    pub fn so_far(&self) -> Duration {
+    pub fn elapsed(&self) -> Duration {
         let all = self.at.elapsed();
         if all < SHORT {
             return all;
@@ -61,6 +61,6 @@ mod tests {
             n = std::hint::black_box(n.wrapping_mul(3));
         }
         assert!(processor().is_some_and(|now| now > before), "{before:?}");
-        assert!(spent.so_far() > Duration::ZERO);
+        assert!(spent.elapsed() > Duration::ZERO);
     }
 }

@@ -4,7 +4,7 @@
 //! Out: the keys `verified`, `verification`, and `unverified` of JSON, and a line for people. No
 //! answer is silent about it.
 
-use crate::output::progress::counted;
+use crate::output::progress::count_text;
 use mu_zones::Verified;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl Verification {
                 let checks = format!("{first}, {formula} of the formula");
                 format!(
                     "verified: {}, {checks}, {:.3} s, {} times the search",
-                    counted(*obligations as u64, "obligation"),
+                    count_text(*obligations as u64, "obligation"),
                     took.as_secs_f64(),
                     Self::ratio(*took, *search),
                 )

@@ -66,11 +66,11 @@ impl Renamer {
                 [a, b].into_iter().for_each(|e| self.rename(e));
             }
             DataKind::Comprehension(var, body) => {
-                self.within(std::slice::from_mut(&mut **var), body)
+                self.with_scope(std::slice::from_mut(&mut **var), body)
             }
             DataKind::Lambda(vars, body)
             | DataKind::Forall(vars, body)
-            | DataKind::Exists(vars, body) => self.within(vars, body),
+            | DataKind::Exists(vars, body) => self.with_scope(vars, body),
             DataKind::Where(body, definitions) => {
                 definitions.iter_mut().for_each(|(_, e)| self.rename(e));
                 let before = self.scope.len();
@@ -83,7 +83,7 @@ impl Renamer {
         });
     }
 
-    fn within(&mut self, vars: &mut [VarDecl], body: &mut Data) {
+    fn with_scope(&mut self, vars: &mut [VarDecl], body: &mut Data) {
         let before = self.scope.len();
         vars.iter_mut().for_each(|var| self.bind(&mut var.name.kind));
         self.rename(body);

@@ -171,7 +171,10 @@ impl LabelTyping {
     /// Returns the labels of an explored model that declares its actions; `None` if it does not.
     pub fn from_declarations(loaded: &Loaded) -> Option<Self> {
         let known = |label| {
-            (relabel::ordered(&loaded.model.label_text(label)), loaded.labels.multi_action(label))
+            (
+                relabel::sort_parts(&loaded.model.label_text(label)),
+                loaded.labels.multi_action(label),
+            )
         };
         let labels = || (0..loaded.model.label_count()).map(LabelId::new).map(known).collect();
         loaded.declared.then(|| Self {

@@ -15,7 +15,7 @@ use crate::commands::compare::confirm::{
 use crate::commands::lts::unknown_verdict;
 use crate::output::answers;
 use crate::pipeline::Session;
-use crate::pipeline::files::{declared_actions, relabelled, system_and, write_text};
+use crate::pipeline::files::{declared_actions, relabel_systems, system_and, write_text};
 use crate::pipeline::load::Loaded;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stop};
@@ -77,7 +77,7 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     if session.buffers_were_cut() {
         return unknown_verdict(session, &Stop::Buffer);
     }
-    let [a, b] = relabelled(session, &relabel, [a, b], &[actions_of_a, actions_of_b])?;
+    let [a, b] = relabel_systems(session, &relabel, [a, b], &[actions_of_a, actions_of_b])?;
     crate::commands::lts::note_internal(session, &[&a, &b], question.abstracts());
     let (a, b) = (relabel::in_order(a), relabel::in_order(b));
     crate::output::begin_stage("comparing");

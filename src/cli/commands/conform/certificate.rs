@@ -7,11 +7,11 @@
 use super::every_length::{Ground, LABELS, ground};
 use super::naive::NaiveProcess;
 use super::sorts::Sorts;
-use super::{LoadedMachine, loaded};
+use super::{LoadedMachine, load_machine};
 use crate::args::{Operations, VerifyArgs};
 use crate::output;
 use crate::output::certificate::{CertificateReport, ResultPart};
-use crate::output::progress::grouped;
+use crate::output::progress::group_digits;
 use crate::pipeline::Session;
 use crate::pipeline::files::write_text;
 use crate::pipeline::load::Origin;
@@ -79,7 +79,7 @@ pub(crate) fn verify_certificate(
     session.common.define = read.defines.clone();
     let (source, interface) = session.read_interface(&args.certificate)?;
     let interface = Interface::parse(source, &interface)?;
-    let machine = loaded(session, &interface, &Origin::File(&args.file), Operations::Any)?;
+    let machine = load_machine(session, &interface, &Origin::File(&args.file), Operations::Any)?;
     let compiled = machine.whole.compiled.clone().ok_or_else(no_specification)?;
     let interface = &machine.interface;
     output::begin_stage("verifying");
@@ -88,8 +88,8 @@ pub(crate) fn verify_certificate(
         // Labels with a processor, an address, or a value match some line.
         let alphabet = Alphabet::of(interface, naive.label_texts())?;
         let mut sorted = interface.clone();
-        let sorts = Sorts::check(&mut sorted, machine.typed())?;
-        sorts.covered(&alphabet, machine.typed(), &machine.declared)?;
+        let sorts = Sorts::check(&mut sorted, machine.typed_machine())?;
+        sorts.expect_covered(&alphabet, machine.typed_machine(), &machine.declared)?;
         Ok(found)
     });
     let (code, word, why) = match &found {
@@ -115,7 +115,7 @@ pub(crate) fn verify_certificate(
         }),
     };
     let check = match (&found, why) {
-        (Ok(found), _) => Ok(described(found)),
+        (Ok(found), _) => Ok(verification_part(found)),
         (_, why) => Err(why.unwrap_or_default()),
     };
     let report = CertificateReport { word, claim, check, seconds };
@@ -124,15 +124,15 @@ pub(crate) fn verify_certificate(
 }
 
 /// Describes a successful check: its figures, and its grounds.
-fn described(found: &VerificationCounts) -> ResultPart {
+fn verification_part(found: &VerificationCounts) -> ResultPart {
     let (checked, assumed) = grounds(found);
     let mut text = format!(
         "verified       {} states, {} of products with {} patterns: {} checks of initiation, {} of consecution\n",
-        grouped(found.states as u64),
-        grouped(found.products as u64),
-        grouped(found.patterns as u64),
-        grouped(found.initiation as u64),
-        grouped(found.consecution as u64)
+        group_digits(found.states as u64),
+        group_digits(found.products as u64),
+        group_digits(found.patterns as u64),
+        group_digits(found.initiation as u64),
+        group_digits(found.consecution as u64)
     );
     for (what, all) in [("checked", &checked), ("assumes", &assumed)] {
         for (i, g) in all.iter().enumerate() {

@@ -16,13 +16,13 @@ use super::sorts::Sorts;
 use super::target::{TargetMachine, checks_of};
 use super::{
     COMPARED_OPERATIONS, ConfirmedViolation, ModelSource, Operations, ViolationFiles,
-    confirm_violation, loaded, models, write_files,
+    confirm_violation, load_machine, models, write_files,
 };
 use crate::args::ConformArgs;
 use crate::commands::litmus;
 use crate::output;
 use crate::output::answers::{self, AnswerList, KnownAnswer};
-use crate::output::progress::{Bar, grouped};
+use crate::output::progress::{Bar, group_digits};
 use crate::pipeline::Session;
 use crate::pipeline::files::expect_writable;
 use crate::pipeline::load::Origin;
@@ -126,7 +126,7 @@ fn compare(
     model: &MemoryModel,
 ) -> Result<Option<Completeness>, Diagnostic> {
     output::begin_stage("comparing outcomes");
-    let searched = machine.checked().searched();
+    let searched = machine.checked_machine().searched_model();
     let options = session.explore_options(&**searched, &[]);
     let explored = ReducedMachine::explore(
         &**searched,
@@ -203,7 +203,7 @@ pub(super) fn run(
         let target = TargetMachine {
             searched: &regions,
             interface: &machine.interface,
-            typed: machine.typed(),
+            typed: machine.typed_machine(),
             declared: &machine.declared,
             instances: &machine.instances,
             values: &machine.values,
@@ -212,7 +212,7 @@ pub(super) fn run(
         };
         return judged(session, args, all, &target, (&faulty, execution));
     }
-    let machine = loaded(session, &interface, &Origin::File(&args.model), Operations::Any)?;
+    let machine = load_machine(session, &interface, &Origin::File(&args.model), Operations::Any)?;
     let target = TargetMachine { sizes: &sizes, ..TargetMachine::of(&machine) };
     judged(session, args, all, &target, (&faulty, execution))
 }
@@ -227,7 +227,7 @@ fn judged(
 ) -> Result<u8, Diagnostic> {
     let found = decide(session, args, all, target, (faulty, false))?;
     let results = found.ok_or_else(|| Diagnostic::internal("an answer is left out"))?;
-    finish(session, results, &*target.checked().whole.model, all, execution)
+    finish(session, results, &*target.checked_machine().whole.model, all, execution)
 }
 
 /// Tries a proof for programs of every length in the place of a search up to a bound. Returns the
@@ -241,7 +241,7 @@ pub(super) fn proved(session: &mut Session, args: &ConformArgs) -> Result<Option
     }
     let (models, texts) = models(session, args)?;
     let all = (&models[..], &texts[..]);
-    let machine = loaded(session, &interface, &Origin::File(&args.model), Operations::Any);
+    let machine = load_machine(session, &interface, &Origin::File(&args.model), Operations::Any);
     // The search up to the bound reports what is wrong with a machine.
     let Ok(machine) = machine else { return Ok(None) };
     let target = TargetMachine::of(&machine);
@@ -312,7 +312,7 @@ fn decide<'a>(
     output::begin_stage("exploring the machine");
     let survey = subject.survey()?;
     let mut sorted = interface.clone();
-    Sorts::check(&mut sorted, machine.typed)?.covered(
+    Sorts::check(&mut sorted, machine.typed)?.expect_covered(
         &survey.alphabet,
         machine.typed,
         machine.declared,
@@ -408,7 +408,7 @@ fn decide<'a>(
     };
     results.register(session, None);
     if let (Some(path), Some(order)) = (&args.certificate, strongest) {
-        certificate::write(session, machine.checked(), interface, (order, path))?;
+        certificate::write(session, machine.checked_machine(), interface, (order, path))?;
     }
     results.certified = strongest.filter(|_| args.certificate.is_some());
     let mut register = |s: &Session, faults: &Faults| results.register(s, Some(faults));
@@ -559,7 +559,7 @@ fn grounds(
         }
     }
     if let Some(c) = checks {
-        let states = grouped(c.continuation.states);
+        let states = group_digits(c.continuation.states);
         if c.continuation.stuck.is_none() {
             checked.push(ground(
                 "commits_possible",
@@ -687,7 +687,11 @@ impl Decider<'_> {
         for &order in orders {
             let found = self.subject.search_cycles(self.survey, order);
             let Some(found) = self.limited(found)? else { return Ok(()) };
-            self.session.log(format!("{}: {} states", order.name(), grouped(found.outcome.states)));
+            self.session.log(format!(
+                "{}: {} states",
+                order.name(),
+                group_digits(found.outcome.states)
+            ));
             let (clean, violated) = (found.is_clean(), found.violated.is_some());
             self.cycles.push((order, found));
             if clean {
@@ -874,7 +878,7 @@ impl Decider<'_> {
             let bound = Bound { first: true, ..Bound::of(operations, session.threads()) };
             let answer = search(interface, &explored, &group, &[model], bound, &session.budget)?;
             if let Some(found) = &answer.found[0] {
-                let whole = &*self.machine.checked().whole.model;
+                let whole = &*self.machine.checked_machine().whole.model;
                 let names = &explored.alphabet;
                 return confirm_violation(session, interface, whole, names, (model, text), found)
                     .map(Some);
@@ -902,12 +906,12 @@ impl Decider<'_> {
     ) -> Result<ConfirmedViolation, Diagnostic> {
         let interface = self.subject.interface;
         if self.machine.any.is_empty() {
-            let model = &*self.machine.checked().whole.model;
+            let model = &*self.machine.checked_machine().whole.model;
             let alphabet = &self.survey.alphabet;
             return confirm_violation(self.session, interface, model, alphabet, against, found);
         }
         for instance in self.machine.instances {
-            let searched = instance.searched();
+            let searched = instance.searched_model();
             let options = self.session.explore_options(&**searched, &[]);
             let subject =
                 Subject { machine: &**searched, interface, options: &options, ..*self.subject };
@@ -1008,13 +1012,13 @@ impl Results<'_> {
         if let Some(bound) = self.bound {
             line("bound", format!("{bound} operations per processor: included in every length"));
         }
-        line("states", format!("{} of the machine", grouped(self.survey.outcome.states)));
+        line("states", format!("{} of the machine", group_digits(self.survey.outcome.states)));
         let searched = |s: &ProductSearchResult| {
             let found = match &s.violated {
                 Some(g) => g.text(&names.processors, &names.addresses),
                 None => "none".to_string(),
             };
-            format!("{} guesses, {} states: {found}", s.guesses, grouped(s.outcome.states))
+            format!("{} guesses, {} states: {found}", s.guesses, group_digits(s.outcome.states))
         };
         line("one address", searched(&self.coherence));
         for (order, s) in &self.cycles {

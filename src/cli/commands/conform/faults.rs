@@ -10,13 +10,13 @@
 //! again.
 
 use super::{
-    ConfirmedViolation, ExploredMachine, ModelSource, confirm_violation, explored, judge,
+    ConfirmedViolation, ExploredMachine, ModelSource, confirm_violation, explore_machine, judge,
     language_of, monitored, symmetries,
 };
 use crate::args::ConformArgs;
 use crate::commands::explore::find_path;
 use crate::output;
-use crate::output::progress::counted;
+use crate::output::progress::count_text;
 use crate::pipeline::files::write_text;
 use crate::pipeline::load::Origin;
 use crate::pipeline::{Session, file_error};
@@ -238,8 +238,9 @@ impl FaultSearch<'_> {
         let at = known.unwrap_or(controls.len());
         if known.is_none() {
             let model = Origin::File(&self.args.model);
-            let ExploredMachine { machine, .. } =
-                Self::with(session, defines, |s| explored(s, self.interface, &model, self.bound))?;
+            let ExploredMachine { machine, .. } = Self::with(session, defines, |s| {
+                explore_machine(s, self.interface, &model, self.bound)
+            })?;
             let group = symmetries(session, self.args, &machine);
             controls.push(Control {
                 defines: defines.to_vec(),
@@ -284,7 +285,7 @@ impl FaultSearch<'_> {
         Ok(control.conforming[operations].clone())
     }
     /// Searches a faulty machine.
-    fn one(
+    fn search_fault(
         &self,
         session: &mut Session,
         fault: &FaultyMachine,
@@ -299,7 +300,7 @@ impl FaultSearch<'_> {
             FaultyModel::Beside(path) => Origin::File(path),
         };
         session.log(format!("fault: {}", fault.name));
-        let explored = |s: &mut Session| explored(s, self.interface, &origin, self.bound);
+        let explored = |s: &mut Session| explore_machine(s, self.interface, &origin, self.bound);
         let ExploredMachine { model, machine, .. } = Self::with(session, &fault.defines, explored)?;
         let group = symmetries(session, self.args, &machine);
         for m in self.conforming {
@@ -381,7 +382,7 @@ impl FaultSearch<'_> {
             // Reading the rest after a limit would take longer than the time until the run ends.
             let limit = session.budget.check(0).and_then(|()| session.budget.check_memory());
             let result = match limit {
-                Ok(()) => self.one(session, fault, &mut controls),
+                Ok(()) => self.search_fault(session, fault, &mut controls),
                 Err(stop) => Err(Diagnostic::stopped(stop)),
             };
             match result {
@@ -653,7 +654,7 @@ impl Faults {
             let _ = writeln!(
                 out,
                 "\nsuite        {} in {} ({least}), chosen from {} programs of up to {} operations per processor that find a fault\n",
-                counted(suite.tests.len() as u64, "test"),
+                count_text(suite.tests.len() as u64, "test"),
                 folder.display(),
                 suite.candidates,
                 suite.longest

@@ -9,10 +9,10 @@
 use super::{ExploredMachine, Read, read};
 use crate::args::{LitmusArgs, MAX_MACHINE_OPERATIONS};
 use crate::commands::litmus::TestError;
-use crate::commands::models::{NamedModel, named};
+use crate::commands::models::{NamedModel, compile_models};
 use crate::output;
 use crate::output::answers::{self, Report};
-use crate::output::progress::counted;
+use crate::output::progress::count_text;
 use crate::pipeline::{Session, read_source};
 use mu_base::{Diagnostic, SourceMap, Stop};
 use mu_conform::litmus_outcomes::{Behaviour, NO_PROGRAM, Outcomes, longest_thread, outcomes};
@@ -62,7 +62,7 @@ impl MachineReport {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Returns the results after a limit: it is the reason of open tests.
-    fn stopped(&self, stop: Option<&Stop>) -> MutexGuard<'_, MachineResults> {
+    fn results_after(&self, stop: Option<&Stop>) -> MutexGuard<'_, MachineResults> {
         let mut results = self.lock();
         if let Some(stop) = stop {
             results.stop = stop.clone();
@@ -78,13 +78,13 @@ impl MachineReport {
 
 impl Report for MachineReport {
     fn object(&self, stop: Option<&Stop>) -> Value {
-        self.json(&self.stopped(stop))
+        self.json(&self.results_after(stop))
     }
     fn text(&self, stop: Option<&Stop>) -> String {
-        self.table(&self.stopped(stop))
+        self.table(&self.results_after(stop))
     }
     fn code(&self, stop: Option<&Stop>) -> u8 {
-        self.exit_code(&self.stopped(stop))
+        self.exit_code(&self.results_after(stop))
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn run(
     (path, interface): (&Path, &Path),
     files: &[PathBuf],
 ) -> Result<u8, Diagnostic> {
-    let against = named(session, std::slice::from_ref(&args.model))?.remove(0);
+    let against = compile_models(session, std::slice::from_ref(&args.model))?.remove(0);
     let mut judges = Judges { against, made: Vec::new() };
     let operations = args.operations.unwrap_or_else(|| longest(files));
     let open = |_: &PathBuf| TestResult::Open(Stop::Complete);
@@ -111,7 +111,7 @@ pub(crate) fn run(
     let (behaviour, stop) = behaviour(session, path, interface, operations)?;
     report.lock().stop = stop.clone();
     for (i, file) in files.iter().enumerate() {
-        let result = match one(session, file, &mut judges, &behaviour) {
+        let result = match judge_test(session, file, &mut judges, &behaviour) {
             Err(Diagnostic { stop: Some(stop), .. }) => TestResult::Open(stop),
             // A limit ended the search of the machine before this program.
             Ok(TestResult::Not(why)) if stop != Stop::Complete && why == NO_PROGRAM => {
@@ -184,7 +184,7 @@ impl Judges {
     }
 }
 
-fn one(
+fn judge_test(
     session: &Session,
     path: &Path,
     judges: &mut Judges,
@@ -288,7 +288,7 @@ impl MachineReport {
             out,
             "\nmodel        {}\nbound        {} per processor",
             against,
-            counted(u64::from(*operations), "operation")
+            count_text(u64::from(*operations), "operation")
         );
         let _ = writeln!(
             out,

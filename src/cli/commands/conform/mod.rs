@@ -6,7 +6,7 @@
 //! its history is extracted again. A disagreement is an internal error.
 //!
 //! The verdict is "conforms" only if something was judged: some program loads a value, and every
-//! operation and program that begins also ends ([`SearchResult::unjudged`]).
+//! operation and program that begins also ends ([`SearchResult::unjudged_reason`]).
 
 pub(crate) mod certificate;
 mod every_length;
@@ -25,11 +25,11 @@ use self::sorts::{Sorts, TypedMachine};
 use crate::args::{ConformArgs, Operations};
 use crate::commands::explore::find_path;
 use crate::commands::litmus;
-use crate::commands::models::{NamedModel, named};
+use crate::commands::models::{NamedModel, compile_models};
 use crate::output;
 use crate::output::page;
 use crate::output::picture::Picture;
-use crate::output::progress::{Bar, grouped};
+use crate::output::progress::{Bar, group_digits};
 use crate::pipeline::files::{expect_writable, unknown_evidence_extension, write_text};
 use crate::pipeline::load::{Loaded, Origin, properties};
 use crate::pipeline::memory;
@@ -117,7 +117,7 @@ struct ConformResults<'a> {
 }
 
 pub(crate) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagnostic> {
-    let answer = judged(session, args);
+    let answer = run_conform(session, args);
     // Report the error in the JUnit file too: other tools may read nothing else.
     if let (Err(error), Some(path)) = (&answer, &args.junit) {
         junit::report_error(path, &args.model, error.render(&session.sources));
@@ -125,7 +125,7 @@ pub(crate) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     answer
 }
 
-fn judged(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagnostic> {
+fn run_conform(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagnostic> {
     let execution = expect_options(args)?;
     Session::expect_machine(&args.model)?;
     if args.operations == Operations::Any {
@@ -238,10 +238,10 @@ fn run_bounded(
     for (found, shown) in answer.found.iter_mut().zip(&shown) {
         *found = found.take().filter(|_| shown.is_some());
     }
-    session.log(format!("{} histories judged", grouped(answer.histories)));
+    session.log(format!("{} histories judged", group_digits(answer.histories)));
     let conforming: Vec<usize> = (0..models.len()).filter(|&m| answer.found[m].is_none()).collect();
-    let judged =
-        answer.stop == Stop::Complete && answer.unjudged(&interface, &machine.alphabet).is_none();
+    let judged = answer.stop == Stop::Complete
+        && answer.unjudged_reason(&interface, &machine.alphabet).is_none();
     let mut results = ConformResults {
         args,
         names: models.iter().map(|m| m.name.clone()).collect(),
@@ -336,7 +336,7 @@ fn read(
     Session::expect_machine(path)?;
     let (source, text) = session.read_interface(interface)?;
     let interface = Interface::parse(source, &text)?;
-    let explored = explored(session, &interface, &Origin::File(path), operations)?;
+    let explored = explore_machine(session, &interface, &Origin::File(path), operations)?;
     Ok(Read { interface: explored.interface.clone(), explored })
 }
 
@@ -354,14 +354,14 @@ struct LoadedMachine {
 }
 
 impl LoadedMachine {
-    fn typed(&self) -> TypedMachine<'_> {
+    fn typed_machine(&self) -> TypedMachine<'_> {
         TypedMachine {
             data: &self.whole.data,
             actions: &self.whole.actions,
             declared: self.whole.declared,
         }
     }
-    fn searched(&self) -> &Arc<dyn Model> {
+    fn searched_model(&self) -> &Arc<dyn Model> {
         self.searched.as_ref().unwrap_or(&self.whole.model)
     }
 }
@@ -370,7 +370,7 @@ impl LoadedMachine {
 /// steps that commute with all others have priority. With a bound on the operations, commits are
 /// hidden too, and the ends of operations are such steps, because a history does not record when an
 /// operation ends.
-fn loaded(
+fn load_machine(
     session: &mut Session,
     interface: &Interface,
     origin: &Origin<'_>,
@@ -459,18 +459,18 @@ fn loaded(
 }
 
 /// Reads and explores a machine.
-fn explored(
+fn explore_machine(
     session: &mut Session,
     interface: &Interface,
     origin: &Origin<'_>,
     operations: u32,
 ) -> Result<ExploredMachine, Diagnostic> {
-    let loaded = loaded(session, interface, origin, Operations::UpTo(operations))?;
+    let loaded = load_machine(session, interface, origin, Operations::UpTo(operations))?;
     let mut interface = loaded.interface.clone();
-    let typed = loaded.typed();
+    let typed = loaded.typed_machine();
     let sorts = Sorts::check(&mut interface, typed)?;
     let model = loaded.whole.model.clone();
-    let searched = loaded.searched();
+    let searched = loaded.searched_model();
     let options = session.explore_options(&**searched, &[]);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let explored =
@@ -485,10 +485,10 @@ fn explored(
     })?;
     session.log(format!(
         "{} states, {} after reduction",
-        grouped(machine.outcome.states),
-        grouped(machine.lts.state_count() as u64)
+        group_digits(machine.outcome.states),
+        group_digits(machine.lts.state_count() as u64)
     ));
-    sorts.covered(&machine.alphabet, typed, &loaded.declared)?;
+    sorts.expect_covered(&machine.alphabet, typed, &loaded.declared)?;
     let idle = sorts.idle(&machine.alphabet, typed);
     Ok(ExploredMachine { model, machine, program: loaded.program, idle, interface })
 }
@@ -558,7 +558,7 @@ fn models(
             out.1.push(None);
             continue;
         }
-        for n in named(session, word.map_or(&[], std::slice::from_ref))? {
+        for n in compile_models(session, word.map_or(&[], std::slice::from_ref))? {
             out.0.push(MemoryModel {
                 name: n.name,
                 form: Judging::Cat { model: n.model, dialect: n.dialect },

@@ -8,8 +8,8 @@ use super::every_length::ConformanceVerdict;
 use super::faults::{FaultSearch, Faults, FaultyMachine, Finding};
 use super::target::TargetMachine;
 use super::{
-    ConfirmedViolation, ExploredMachine, ModelSource, Operations, confirm_violation, explored,
-    loaded, symmetries,
+    ConfirmedViolation, ExploredMachine, ModelSource, Operations, confirm_violation,
+    explore_machine, load_machine, symmetries,
 };
 use crate::args::ConformArgs;
 use crate::pipeline::Session;
@@ -48,7 +48,7 @@ pub(super) fn faults(
     }
     let origin = Origin::File(&args.model);
     let ExploredMachine { machine: correct, .. } =
-        explored(session, machine.interface, &origin, FAULT_OPERATIONS)?;
+        explore_machine(session, machine.interface, &origin, FAULT_OPERATIONS)?;
     let group = symmetries(session, args, &correct);
     let search = FaultSearch {
         args,
@@ -72,8 +72,8 @@ pub(super) fn find(
     (models, texts): (&[MemoryModel], &[Option<ModelSource>]),
     selected: &[usize],
 ) -> Result<Option<Finding>, Diagnostic> {
-    let machine = loaded(session, interface, origin, Operations::Any)?;
-    let searched = &**machine.searched();
+    let machine = load_machine(session, interface, origin, Operations::Any)?;
+    let searched = &**machine.searched_model();
     let options = session.explore_options(searched, &[]);
     let subject = Subject {
         machine: searched,

@@ -18,7 +18,7 @@ use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::SortKind;
 use mu_data::typecheck::check_expression;
 use mu_process::linear::{LinearProcess, Summand};
-use mu_zones::verify::determined;
+use mu_zones::verify::equation_value;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -43,7 +43,7 @@ pub(super) struct NaiveProcess<'p> {
     labels: HashMap<Vec<LabelPart>, String>,
 }
 
-fn undecided(text: impl Into<String>) -> Diagnostic {
+fn undecided_error(text: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Stage::Unsupported, text.into())
 }
 
@@ -51,7 +51,9 @@ impl<'p> NaiveProcess<'p> {
     /// Creates an evaluator. Error: the process has times or probabilities.
     pub(super) fn new(process: &'p LinearProcess) -> Result<NaiveProcess<'p>, Diagnostic> {
         if process.is_timed() || process.is_probabilistic() {
-            return Err(undecided("machines with times or probabilities have no certificate"));
+            return Err(undecided_error(
+                "machines with times or probabilities have no certificate",
+            ));
         }
         let used = process.summands.iter().map(|s| {
             let mut free = Vec::new();
@@ -84,15 +86,15 @@ impl<'p> NaiveProcess<'p> {
 
     fn normal(&mut self, e: &Expr) -> Result<Expr, Diagnostic> {
         self.naive.allow(STEP_LIMIT);
-        self.naive
-            .normal(e)
-            .ok_or_else(|| undecided(format!("`{}` is not decided", self.text(e))).or_span(e.span))
+        self.naive.normal(e).ok_or_else(|| {
+            undecided_error(format!("`{}` is not decided", self.text(e))).or_span(e.span)
+        })
     }
 
     fn truth(&mut self, e: &Expr) -> Result<bool, Diagnostic> {
         let normal = self.normal(e)?;
         let known = normal.as_bool(self.naive.signature());
-        known.ok_or_else(|| undecided(format!("`{}` is not decided", self.text(&normal))))
+        known.ok_or_else(|| undecided_error(format!("`{}` is not decided", self.text(&normal))))
     }
 
     /// Returns the number of a value.
@@ -221,7 +223,7 @@ impl<'p> NaiveProcess<'p> {
         let signature = self.naive.signature();
         let value = open.iter().enumerate().find_map(|(i, v)| {
             let is_variable = |x: &Expr| x.kind == ExprKind::Var(*v);
-            let found = rest.iter().find_map(|c| determined(signature, c, &is_variable, &open));
+            let found = rest.iter().find_map(|c| equation_value(signature, c, &is_variable, &open));
             found.map(|e| (i, e))
         });
         let (i, choices) = match value {
@@ -230,7 +232,7 @@ impl<'p> NaiveProcess<'p> {
                 let sort = signature.var(open[0]).sort;
                 let all = self.naive.elements(sort);
                 let all = all.ok_or_else(|| {
-                    undecided("a sum over a sort without a finite list of elements")
+                    undecided_error("a sum over a sort without a finite list of elements")
                         .or_span(summand.span())
                 })?;
                 (0, all)

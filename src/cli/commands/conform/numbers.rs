@@ -8,7 +8,7 @@
 //! verifies itself at every evaluation (docs/regions.md).
 
 use super::sorts::{Sorts, TypedMachine};
-use super::{ConformArgs, LoadedMachine, Operations, loaded};
+use super::{ConformArgs, LoadedMachine, Operations, load_machine};
 use crate::commands::check::{hidden_name, parameters};
 use crate::output;
 use crate::pipeline::Session;
@@ -19,7 +19,9 @@ use mu_conform::interface::Interface;
 use mu_formula::typed::{StateKind, TypedFormula, TypedStateFormula};
 use mu_process::linearise;
 use mu_process::typecheck::check_specification;
-use mu_regions::{Levels, Study, SymbolicConstants, constant_counts, overloaded, with_parameters};
+use mu_regions::{
+    Levels, Study, SymbolicConstants, constant_counts, find_overload, with_parameters,
+};
 use mu_syntax::template;
 
 /// Number of instances that confirm violations: those of the least values that the file admits.
@@ -47,7 +49,7 @@ pub(super) struct AnyNumber {
 }
 
 /// Fills in the parameters of a machine.
-fn expanded(
+fn expand_parameters(
     session: &mut Session,
     args: &ConformArgs,
     text: &str,
@@ -78,7 +80,7 @@ pub(super) fn fix_sizes(
     }
     let name_of = |define: &String| define.split_once('=').map(|d| d.0.trim().to_string());
     session.common.define.retain(|d| !name_of(d).is_some_and(|name| sizes.contains(&name)));
-    let params = expanded(session, args, &text)?.params;
+    let params = expand_parameters(session, args, &text)?.params;
     let fixed = params.iter().filter(|p| sizes.contains(&p.name));
     Ok(fixed.map(|p| (p.name.clone(), p.value.to_string())).collect())
 }
@@ -95,12 +97,12 @@ impl AnyNumber {
             return Ok(None);
         }
         let text = session.read(&args.model)?;
-        let expanded = expanded(session, args, &text)?;
+        let expanded = expand_parameters(session, args, &text)?;
         output::record_parameters(
             expanded.params.iter().map(|p| (p.name.clone(), p.value.to_string())),
         );
         let tree = mu_syntax::parse_specification(expanded.source, &expanded.text)?;
-        if let Some(why) = overloaded(&tree) {
+        if let Some(why) = find_overload(&tree) {
             return Err(why);
         }
         let declared = super::declarations(&tree);
@@ -153,10 +155,10 @@ impl AnyNumber {
                 }
             }
             // The sort of a parameter, or its `where`, excludes some values.
-            let instance = match self::expanded(session, args, &text) {
+            let instance = match self::expand_parameters(session, args, &text) {
                 Ok(_) => {
                     let origin = Origin::File(&args.model);
-                    loaded(session, &interface, &origin, Operations::Any).map(Some)
+                    load_machine(session, &interface, &origin, Operations::Any).map(Some)
                 }
                 Err(why) => {
                     refused.get_or_insert(why);
@@ -188,7 +190,7 @@ impl AnyNumber {
     }
 
     /// Returns the data and actions of the labels.
-    pub(super) fn typed(&self) -> TypedMachine<'_> {
+    pub(super) fn typed_machine(&self) -> TypedMachine<'_> {
         let process = self.compiled.process();
         TypedMachine { data: &process.data, actions: &process.actions, declared: true }
     }

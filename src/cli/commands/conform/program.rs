@@ -160,7 +160,7 @@ impl Declarations {
     }
 
     /// Infers the operations of the program; empty if the machine needs no program.
-    fn inferred(&self, interface: &Interface) -> Vec<OperationClass> {
+    fn infer_operations(&self, interface: &Interface) -> Vec<OperationClass> {
         let part = |o: &Operation| {
             let request = self.missing(o.begin.as_ref().unwrap_or(&o.end))?;
             let response = o.begin.as_ref().and_then(|_| self.missing(&o.end));
@@ -369,7 +369,7 @@ pub(super) fn add(
 ) -> Result<Option<String>, Diagnostic> {
     let declarations = Declarations::of(tree);
     let program = if interface.program.is_empty() {
-        declarations.inferred(interface)
+        declarations.infer_operations(interface)
     } else {
         interface.program.clone()
     };

@@ -5,7 +5,7 @@ use super::faults::Faults;
 use super::{ConfirmedViolation, ConformResults};
 use crate::args::{ConformArgs, Operations};
 use crate::output::answers::{self, AnswerList, KnownAnswer};
-use crate::output::progress::grouped;
+use crate::output::progress::group_digits;
 use crate::pipeline::Session;
 use mu_axioms::history::{History, location_name};
 use mu_base::Stop;
@@ -33,7 +33,7 @@ fn cycle(shown: &ConfirmedViolation) -> String {
 }
 
 /// Formats the observations of each processor in the run, in order.
-fn observed(shown: &ConfirmedViolation) -> String {
+fn observation_text(shown: &ConfirmedViolation) -> String {
     let mut by: Vec<(&str, Vec<String>)> = Vec::new();
     for o in &shown.observed {
         let value = o.value.as_ref().map_or(String::new(), |v| format!("={v}"));
@@ -91,7 +91,7 @@ pub(super) fn violation_text(session: &Session, name: &str, s: &ConfirmedViolati
     for (i, line) in names.iter().enumerate() {
         let _ = writeln!(out, "{:<13}{line}", if i == 0 { "names" } else { "" });
     }
-    out += &observed(s);
+    out += &observation_text(s);
     if !session.common.quiet {
         out.push('\n');
         out += &s.story.text_of("a shortest run", session.common.verbose > 0);
@@ -101,18 +101,18 @@ pub(super) fn violation_text(session: &Session, name: &str, s: &ConfirmedViolati
 
 /// Describes the outcomes of a model that a machine shows.
 pub(super) fn behaviour_text(name: &str, c: &Completeness, operations: usize) -> String {
-    let allowed = grouped(c.allowed as u64);
+    let allowed = group_digits(c.allowed as u64);
     let text = match &c.missing {
         None => format!("shows all {allowed} outcomes that {name} allows"),
         Some(h) => format!(
             "shows {} of the {allowed} outcomes that {name} allows; never {}",
-            grouped(c.shown as u64),
+            group_digits(c.shown as u64),
             h.text()
         ),
     };
     format!(
         "behaviour    {text} ({} programs of up to {operations} operations per processor)\n",
-        grouped(c.programs as u64)
+        group_digits(c.programs as u64)
     )
 }
 
@@ -204,11 +204,11 @@ impl ConformResults<'_> {
         if !self.complete() {
             return Some(format!("stopped: {}", self.answer.stop.word()));
         }
-        self.answer.unjudged(self.interface, &self.machine.alphabet)
+        self.answer.unjudged_reason(self.interface, &self.machine.alphabet)
     }
     /// Lists the lines of the interface that match no label, if all labels are known; with the
     /// half that matches none, if the other half matches some.
-    fn unmatched(&self) -> Vec<(String, Option<String>)> {
+    fn unmatched_lines(&self) -> Vec<(String, Option<String>)> {
         if self.machine.outcome.stop != Stop::Complete {
             return Vec::new();
         }
@@ -303,26 +303,26 @@ impl ConformResults<'_> {
             "states",
             format!(
                 "{}, {} after reduction",
-                grouped(self.machine.outcome.states),
-                grouped(self.machine.lts.state_count() as u64)
+                group_digits(self.machine.outcome.states),
+                group_digits(self.machine.lts.state_count() as u64)
             ),
         );
         let lengths = a.lengths();
-        let of = |(n, count): (usize, &u64)| format!("{} of {n}", grouped(*count));
+        let of = |(n, count): (usize, &u64)| format!("{} of {n}", group_digits(*count));
         let by: Vec<String> = lengths.iter().enumerate().skip(1).map(of).collect();
         let by = if by.is_empty() {
             String::new()
         } else {
             format!(" (by number of operations: {})", by.join(", "))
         };
-        line("programs", format!("{} judged{by}", grouped(a.programs.len() as u64)));
-        line("executions", grouped(a.histories));
+        line("programs", format!("{} judged{by}", group_digits(a.programs.len() as u64)));
+        line("executions", group_digits(a.histories));
         if a.stuck > 0 {
             line(
                 "stuck",
                 format!(
                     "{} histories with an operation that never ends: not judged",
-                    grouped(a.stuck)
+                    group_digits(a.stuck)
                 ),
             );
         }
@@ -331,11 +331,11 @@ impl ConformResults<'_> {
                 "never end",
                 format!(
                     "{} programs that begin and never end: not judged",
-                    grouped(a.nonterminating.len() as u64)
+                    group_digits(a.nonterminating.len() as u64)
                 ),
             );
         }
-        for (text, half) in self.unmatched() {
+        for (text, half) in self.unmatched_lines() {
             let half = half.map_or(String::new(), |half| format!("`{half}` in "));
             line("no label", format!("matches {half}the line `{text}` of the interface"));
         }
@@ -423,7 +423,7 @@ impl ConformResults<'_> {
             "programs_by_length": a.lengths(),
             "endless_programs": a.nonterminating.len(),
             "unended_operations": a.unfinished.iter().map(|e| alphabet.event_text(self.interface, &alphabet.events[*e as usize])).collect::<Vec<_>>(),
-            "unmatched_lines": self.unmatched().into_iter().map(|u| u.0).collect::<Vec<_>>(),
+            "unmatched_lines": self.unmatched_lines().into_iter().map(|u| u.0).collect::<Vec<_>>(),
             "idle_processors": self.idle,
             "executions": a.histories,
             "histories": a.visited,

@@ -96,9 +96,9 @@ impl TypedMachine<'_> {
     }
 
     /// Describes the values of a sort, for messages.
-    fn expected(&self, sort: SortId) -> String {
+    fn expected_values(&self, sort: SortId) -> String {
         let signature = &self.data.signature;
-        let constants: Vec<&str> = signature.sorts.named_of(sort).map_or(Vec::new(), |n| {
+        let constants: Vec<&str> = signature.sorts.declared_sort(sort).map_or(Vec::new(), |n| {
             n.constructors
                 .iter()
                 .map(|c| signature.op(*c))
@@ -134,8 +134,11 @@ impl TypedMachine<'_> {
                     domain.iter().copied().chain([*range]).collect()
                 }
                 SortKind::Named(_) => {
-                    let constructors =
-                        signature.sorts.named_of(sort).into_iter().flat_map(|n| &n.constructors);
+                    let constructors = signature
+                        .sorts
+                        .declared_sort(sort)
+                        .into_iter()
+                        .flat_map(|n| &n.constructors);
                     constructors
                         .flat_map(|c| signature.domain_range(signature.op(*c).sort).0.to_vec())
                         .collect()
@@ -170,7 +173,7 @@ impl TypedMachine<'_> {
                 span,
                 format!("`{text}` is not a value of the sort {}", self.text(sort)),
             )
-            .note(self.expected(sort));
+            .note(self.expected_values(sort));
             why.into_iter().fold(error, |e, d| e.note(d.message))
         };
         let tree = mu_syntax::parse_data(SourceId::default(), text).map_err(|_| wrong(None))?;
@@ -382,7 +385,7 @@ impl Sorts {
     }
 
     /// Rejects labels that match no line and look like memory operations.
-    pub(super) fn covered(
+    pub(super) fn expect_covered(
         &self,
         alphabet: &Alphabet,
         typed: TypedMachine<'_>,
@@ -431,7 +434,7 @@ impl Sorts {
         let named = self
             .sort(ArgumentKind::Processor)
             .filter(|s| !typed.is_open(*s))
-            .and_then(|s| signature.sorts.named_of(s));
+            .and_then(|s| signature.sorts.declared_sort(s));
         let names = named
             .into_iter()
             .flat_map(|n| &n.constructors)

@@ -38,12 +38,12 @@ pub(super) struct TargetMachine<'a> {
 }
 
 impl<'a> TargetMachine<'a> {
-    /// A machine in which every parameter has a value.
+    /// Returns a machine in which every parameter has a value.
     pub(super) fn of(machine: &'a LoadedMachine) -> Self {
         Self {
-            searched: &**machine.searched(),
+            searched: &**machine.searched_model(),
             interface: &machine.interface,
-            typed: machine.typed(),
+            typed: machine.typed_machine(),
             declared: &machine.declared,
             instances: std::slice::from_ref(machine),
             values: &[],
@@ -60,7 +60,7 @@ impl TargetMachine<'_> {
         self.values.iter().position(|v| *v >= CHECKED_VALUE).unwrap_or(last)
     }
     /// Returns the machine on which commits and values are checked.
-    pub(super) fn checked(&self) -> &LoadedMachine {
+    pub(super) fn checked_machine(&self) -> &LoadedMachine {
         &self.instances[self.checked_place()]
     }
     /// Describes the instances on which commits and values are checked; empty if all parameters
@@ -97,7 +97,7 @@ pub(super) fn checks_of(
         return Ok(InstanceChecks { checks: subject.checks(survey, false)?, first: 0, last: 0 });
     }
     let of = |place: usize, budget: &Budget| {
-        let searched = machine.instances[place].searched();
+        let searched = machine.instances[place].searched_model();
         let options = session.explore_options(&**searched, &[]);
         let concrete = Subject { machine: &**searched, options: &options, budget, ..*subject };
         let own = concrete.survey()?;

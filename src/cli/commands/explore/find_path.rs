@@ -14,7 +14,7 @@ use crate::output;
 use crate::output::answers::{self, Report};
 use crate::output::page;
 use crate::output::picture::Picture;
-use crate::output::progress::{Bar, grouped};
+use crate::output::progress::{Bar, group_digits};
 use crate::pipeline::files::{expect_writable, write, write_lts, write_text};
 use crate::pipeline::load::{Loaded, properties, typed_labels};
 use crate::pipeline::memory;
@@ -412,7 +412,7 @@ impl<'a> WantedAction<'a> {
     }
     /// Returns the name of a hidden action that is this one; hidden actions have no arguments, and
     /// no others at their side.
-    fn hidden(&self) -> Option<&'a str> {
+    fn hidden_name(&self) -> Option<&'a str> {
         match &self.parts[..] {
             [WantedPart { name, label: None }] if self.time.is_none() => Some(name),
             _ => None,
@@ -526,7 +526,7 @@ fn search(
     let wanted = WantedAction::of(goal.action.as_deref().unwrap_or_default());
     let named = RefCell::new(Vec::<Option<bool>>::new());
     let has_name = |label: LabelId| wanted.is_in(&model.label_text(label));
-    let is_hidden = |h: &String| wanted.hidden() == Some(h.as_str());
+    let is_hidden = |h: &String| wanted.hidden_name() == Some(h.as_str());
     let hidden: Vec<bool> = model.groups().iter().map(|g| g.hidden.iter().any(is_hidden)).collect();
     let of_name = |group: usize, label: LabelId| {
         let mut named = named.borrow_mut();
@@ -837,22 +837,22 @@ fn text(
         let terminated = match found.terminated {
             0 => String::new(),
             1 => ", one terminated".into(),
-            n => format!(", {} terminated", grouped(n)),
+            n => format!(", {} terminated", group_digits(n)),
         };
         text += &match found.stop {
             Stop::Complete if found.reduced => {
                 format!(
                     "no path to {goal}: {} states searched, partial-order reduction skipped the rest{terminated}\n",
-                    grouped(found.states)
+                    group_digits(found.states)
                 )
             }
             Stop::Complete => format!(
                 "no path to {goal}: all {} states searched{terminated}\n",
-                grouped(found.states)
+                group_digits(found.states)
             ),
             _ => format!(
                 "no path to {goal} so far: {} states searched{terminated} ({})\n",
-                grouped(found.states),
+                group_digits(found.states),
                 found.stop.word()
             ),
         };

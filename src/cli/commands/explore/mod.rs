@@ -14,12 +14,12 @@ use crate::commands::explore::plan::Exploration;
 use crate::output;
 use crate::output::answers;
 use crate::output::notes;
-use crate::output::progress::{Bar, grouped};
+use crate::output::progress::{Bar, group_digits};
 use crate::pipeline::checkpoint;
 use crate::pipeline::cluster;
 use crate::pipeline::engines;
 use crate::pipeline::files::{
-    declared_actions, expect_lts_name, expect_writable, relabelled, write_lts,
+    declared_actions, expect_lts_name, expect_writable, relabel_systems, write_lts,
 };
 use crate::pipeline::folder_lock::Locks;
 use crate::pipeline::load::{Loaded, typed_labels};
@@ -75,7 +75,7 @@ pub(crate) fn run_plan(session: &mut Session, args: &Exploration) -> Result<u8, 
         Err(error) if error.stop.is_some() && answers::is_set() => Err(error),
         // A limit was reached before the search began.
         Err(Diagnostic { stop: Some(stop), .. }) => {
-            let restored = output::recorded("states").and_then(|n| n.as_u64());
+            let restored = output::recorded_figure("states").and_then(|n| n.as_u64());
             if let (None, Some(folder)) = (restored, &args.checkpoints.resume) {
                 let note = format!("the checkpoint in `{}` was not read yet", folder.display());
                 return Err(Diagnostic::stopped(stop).note(note));
@@ -159,7 +159,7 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
         // As of any model, the reachable states are counted; a file may have others.
         let reachable = mu_lts::tau::reachable_states(&lts);
         let ends = Some(find_path::stored_ends(&lts, &reachable, &args.goal.terminal)?);
-        let [lts] = relabelled(session, &relabel, [lts], &[None])?;
+        let [lts] = relabel_systems(session, &relabel, [lts], &[None])?;
         let degrees = lts.offsets.windows(2).zip(&reachable).filter(|(_, r)| **r);
         let degrees: Vec<u64> = degrees.map(|(w, _)| w[1] - w[0]).collect();
         let states = degrees.len() as u64;
@@ -170,7 +170,7 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
         };
         // There is nothing to search; `auto` still reports a reason.
         let reason = if args.engine.name() == Auto.name() {
-            auto::required(&engines::capabilities_of_explore(args))
+            auto::explicit_requirement(&engines::capabilities_of_explore(args))
         } else {
             None
         };
@@ -178,7 +178,7 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
     } else {
         let model = &*loaded.model;
         let mut counter = find_path::EndCounter::new(model, &args.goal.terminal)?;
-        let mut counted = counted(session, args, model, counter.as_mut())?;
+        let mut counted = count_states(session, args, model, counter.as_mut())?;
         // The counts are known: a limit that ended the search does not apply to their output.
         let grace = session.budget.grace();
         let mut warnings = notes::report_flaws(session, model)?;
@@ -203,7 +203,7 @@ fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Resul
         if let Some(explored) = lts.take_if(|_| counted.stop == Stop::Complete) {
             typed = args.out.as_deref().and_then(|out| typed_labels(&loaded, out, &relabel));
             let declared = declared_actions(&loaded);
-            let [explored] = relabelled(session, &relabel, [explored], &[declared])?;
+            let [explored] = relabel_systems(session, &relabel, [explored], &[declared])?;
             counted.transitions = Some(explored.transition_count().into());
             lts = Some(explored);
         }
@@ -273,7 +273,7 @@ fn finish(
 
 /// Counts the states of a model with the chosen engine. `counter`: receives the states without
 /// outgoing transitions.
-fn counted(
+fn count_states(
     session: &Session,
     args: &Exploration,
     model: &dyn Model,
@@ -294,7 +294,7 @@ fn counted(
         .transpose()?
         .flatten();
     if let Some(restored) = &restored {
-        session.log(format!("resumes from {} states", grouped(restored.states())));
+        session.log(format!("resumes from {} states", group_digits(restored.states())));
         output::record("states", restored.states().into());
     }
     let keep = |folder| {
@@ -339,20 +339,20 @@ fn log_search(session: &Session, args: &Exploration, outcome: &mu_explore::Outco
     session.log_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
     session.log(format!(
         "explored {} states ({} stored), {} transitions, {} levels in {:.3} s; state store {} bytes",
-        grouped(outcome.states),
-        grouped(outcome.stored),
-        grouped(outcome.transitions),
+        group_digits(outcome.states),
+        group_digits(outcome.stored),
+        group_digits(outcome.transitions),
         outcome.levels,
         outcome.elapsed.as_secs_f64(),
-        grouped(outcome.store_bytes)
+        group_digits(outcome.store_bytes)
     ));
     if outcome.spilled.flushes > 0 {
         let SpillCounts { flushes, bytes, written, read, .. } = outcome.spilled;
         session.log(format!(
             "spilled {flushes} times: at most {} bytes on disk, {} written, {} read",
-            grouped(bytes),
-            grouped(written),
-            grouped(read)
+            group_digits(bytes),
+            group_digits(written),
+            group_digits(read)
         ));
     }
     session.log(format!(

@@ -13,7 +13,7 @@ use crate::commands::explore::plan::Exploration;
 use crate::output;
 use crate::output::answers;
 use crate::output::notes;
-use crate::output::progress::{Bar, grouped};
+use crate::output::progress::{Bar, group_digits};
 use crate::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Limits, Span, Stage, Stop};
@@ -95,7 +95,7 @@ pub(crate) fn explore(
     let any: Vec<&String> = defines.iter().filter(is_any).collect();
     match any[..] {
         [] => {
-            let run = searched(session, args, &defines)?;
+            let run = search_instance(session, args, &defines)?;
             run.outcome(session, start).register(Vec::new());
             murphi_evidence::write(session, args, (&run, &defines), start)?;
             run.outcome(session, start).print(args)
@@ -141,7 +141,7 @@ fn every_size(
     let mut last: Option<Run> = None;
     for size in SIZES {
         let defines = defines(size);
-        let run = searched(session, args, &defines)?;
+        let run = search_instance(session, args, &defines)?;
         if !["ok", "cover"].contains(&run.outcome(session, start).verdict()) {
             let instance = Some((&*name, size));
             MurphiResult { instance, ..run.outcome(session, start) }.register(Vec::new());
@@ -165,11 +165,13 @@ fn every_size(
         }
     }
     let (reason, proof) = match proof {
-        Proof::Every { cubes, audit } => (undecided(&run, args, &name), Some((cubes, audit))),
+        Proof::Every { cubes, audit } => {
+            (undecided_claims(&run, args, &name), Some((cubes, audit)))
+        }
         Proof::Fails { size } => {
             let defines = defines(size);
             let found = if size <= murphi_proof::MAX_SIZE {
-                Some(searched(session, args, &defines)?)
+                Some(search_instance(session, args, &defines)?)
             } else {
                 spot_checked(session, args, &defines)?
             };
@@ -181,7 +183,7 @@ fn every_size(
                 Some(outcome) if outcome.verdict() != "unknown" => {
                     (Some(murphi_proof::spurious(size)), None)
                 }
-                _ => (Some(murphi_proof::unsearched(size)), None),
+                _ => (Some(murphi_proof::unsearched_reason(size)), None),
             }
         }
         Proof::Open(reason) => (Some(reason), None),
@@ -208,7 +210,7 @@ fn spot_checked(
     let most = limits.max_states.map_or(SPOT_STATES, |most| most.min(SPOT_STATES));
     let part = session.budget.with_limits(Limits { max_states: Some(most), ..limits });
     let whole = std::mem::replace(&mut session.budget, part);
-    let run = searched(session, args, defines);
+    let run = search_instance(session, args, defines);
     session.budget = whole;
     match run {
         Err(error) if error.stage == Stage::Internal => Err(error),
@@ -218,7 +220,7 @@ fn spot_checked(
 }
 
 /// Returns the claims that a proof of a model for every size of a scalarset does not decide.
-fn undecided(run: &Run, args: &Exploration, name: &str) -> Option<String> {
+fn undecided_claims(run: &Run, args: &Exploration, name: &str) -> Option<String> {
     let mut open = Vec::new();
     if args.deadlocks != Some(DeadlockKind::Off) {
         open.push("deadlocks (add `--deadlocks off` to leave them out)");
@@ -264,7 +266,7 @@ impl Run {
 }
 
 /// Searches the model with values of constants.
-fn searched(
+fn search_instance(
     session: &mut Session,
     args: &Exploration,
     defines: &[String],
@@ -294,7 +296,9 @@ fn searched(
     let mut show = |states: u64, rules: u64| {
         if last.elapsed().as_millis() >= 200 {
             last = Instant::now();
-            bar.note(|| format!("{} states, {} rules fired", grouped(states), grouped(rules)));
+            bar.note(|| {
+                format!("{} states, {} rules fired", group_digits(states), group_digits(rules))
+            });
         }
     };
     let mut explored = search(&model, &program, options, &session.budget, &mut show);
@@ -372,20 +376,20 @@ impl MurphiResult<'_> {
                 Broken::Fault(..) => "error",
             },
             None if self.explored.stop != Stop::Complete => "unknown",
-            None if self.uncovered().is_empty() => "ok",
+            None if self.uncovered_claims().is_empty() => "ok",
             None => "cover",
         }
     }
     /// Returns the claims `cover` that never hold, with their places.
-    fn uncovered(&self) -> Vec<(String, Span)> {
+    fn uncovered_claims(&self) -> Vec<(String, Span)> {
         let properties = self.explored.uncovered.iter().map(|at| {
             let number = self.program.properties[*at as usize].number;
             let property = &self.model.properties[number as usize];
-            (named("cover", property.name.as_deref()), property.span)
+            (claim_name("cover", property.name.as_deref()), property.span)
         });
         let claims = self.explored.uncovered_claims.iter().map(|number| {
             let claim = &self.model.claims[*number as usize];
-            (named("cover", claim.message.as_deref()), claim.span)
+            (claim_name("cover", claim.message.as_deref()), claim.span)
         });
         properties.chain(claims).collect()
     }
@@ -436,7 +440,7 @@ impl MurphiResult<'_> {
         match self.failure() {
             Some(failure) => self.description(failure).0,
             None => self
-                .uncovered()
+                .uncovered_claims()
                 .first()
                 .map_or_else(String::new, |(what, _)| format!("{what} never holds")),
         }
@@ -482,7 +486,7 @@ impl MurphiResult<'_> {
             let (what, span) = self.description(failure);
             text += &format!("{}{what}\n", at(span));
         }
-        for (what, span) in self.uncovered() {
+        for (what, span) in self.uncovered_claims() {
             text += &format!("{}{what} never holds\n", at(Some(span)));
         }
         for (rule, changes) in self.found.map(|found| self.steps(found)).unwrap_or_default() {
@@ -497,8 +501,10 @@ impl MurphiResult<'_> {
         if let Some((name, size)) = self.instance {
             text += &format!("instance     {name}={size}\n");
             if let Some((cubes, audit)) = &self.proof {
-                text +=
-                    &format!("proof        every {name}, {} cubes, verified\n", grouped(*cubes));
+                text += &format!(
+                    "proof        every {name}, {} cubes, verified\n",
+                    group_digits(*cubes)
+                );
                 text += &format!("samples      {}\n", murphi_proof::text(audit.as_ref()));
             }
         }
@@ -559,7 +565,7 @@ impl MurphiResult<'_> {
             item(what, span)
         }));
         failed.extend(
-            self.uncovered()
+            self.uncovered_claims()
                 .into_iter()
                 .map(|(what, span)| item(format!("{what} never holds"), Some(span))),
         );
@@ -599,6 +605,6 @@ impl MurphiResult<'_> {
     }
 }
 
-fn named(what: &str, name: Option<&str>) -> String {
+fn claim_name(what: &str, name: Option<&str>) -> String {
     name.map_or_else(|| what.to_string(), |name| format!("{what} \"{}\"", name.trim()))
 }

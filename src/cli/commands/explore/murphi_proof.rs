@@ -2,14 +2,14 @@
 //!
 //! The model is translated to a system of any number of processes ([`mu_murphi::parametric`]),
 //! which `mu_prove` proves safe; its certificate is verified. The system may have more steps than
-//! the model, so a run of it to a failure is one of the model only if an instance of the model fails.
-//! Translation and certificate are audited together by samples of instances
+//! the model, so a run of it to a failure is one of the model only if an instance of the model
+//! fails. Translation and certificate are audited together by samples of instances
 //! ([`mu_prove::audit::translation`]).
 
 use crate::commands::explore::plan::Exploration;
 use crate::commands::prove::samples::{PART, SEED};
 use crate::output;
-use crate::output::progress::grouped;
+use crate::output::progress::group_digits;
 use crate::pipeline::Session;
 use mu_base::Diagnostic;
 use mu_base::host::Instant;
@@ -58,7 +58,7 @@ pub(super) fn spurious(size: u32) -> String {
 }
 
 /// Returns the reason why a failure of the system in an instance that is too large is no answer.
-pub(super) fn unsearched(size: u32) -> String {
+pub(super) fn unsearched_reason(size: u32) -> String {
     format!(
         "the translation has a run of {size} elements to a failure, and the search of that size was stopped before it found one"
     )
@@ -102,7 +102,7 @@ pub(super) fn prove(
     Ok(match outcome.verdict {
         ProofVerdict::Safe { certificate, queries } => {
             let of = (&translation.correspondence, node);
-            let audit = audited(session, args, (defines, name), of, (&system, &certificate))?;
+            let audit = audit_answer(session, args, (defines, name), of, (&system, &certificate))?;
             Proof::Every { cubes: queries.cubes as u64, audit }
         }
         ProofVerdict::Unsafe(run) => Proof::Fails { size: run.processes },
@@ -121,7 +121,7 @@ pub(super) fn prove(
 ///
 /// # Errors
 /// Internal: an instance contradicts the system or the certificate.
-fn audited(
+fn audit_answer(
     session: &mut Session,
     args: &Exploration,
     (defines, name): (&[String], &str),
@@ -171,11 +171,11 @@ pub(super) fn text(audit: Option<&TranslationAudit>) -> String {
     };
     format!(
         "{} states of {least} to {most} elements, {} reached; {} steps of {} rules, {} failures; seed {}",
-        grouped(audit.samples as u64),
-        grouped(audit.reached as u64),
-        grouped(audit.steps as u64),
+        group_digits(audit.samples as u64),
+        group_digits(audit.reached as u64),
+        group_digits(audit.steps as u64),
         audit.rules,
-        grouped(audit.failures as u64),
+        group_digits(audit.failures as u64),
         audit.seed
     )
 }

@@ -77,9 +77,9 @@ impl Axioms {
     /// one. A file, also that of a configuration (`.cfg`), includes files of its folder first, then
     /// those of `--include`, and built-in files last. A built-in model includes built-in ones only.
     pub(super) fn find(args: &LitmusArgs) -> Result<Self, Diagnostic> {
-        Self::named(&args.model, &args.include, args)
+        Self::from_name(&args.model, &args.include, args)
     }
-    fn named(word: &str, include: &[PathBuf], args: &LitmusArgs) -> Result<Self, Diagnostic> {
+    fn from_name(word: &str, include: &[PathBuf], args: &LitmusArgs) -> Result<Self, Diagnostic> {
         if let Some(known) = mu_axioms::models::by_name(word) {
             let kernel = KernelFiles::built_in(word);
             return Ok(Self { kernel, ..Self::built_in(word, known.text.to_string(), args) });
@@ -113,10 +113,10 @@ impl Axioms {
                     Diagnostic::new(Stage::Usage, message).note("expected a line `model FILE.cat`")
                 );
             };
-            let mut found = Self::named(&model, &folders, args)?;
+            let mut found = Self::from_name(&model, &folders, args)?;
             if let (Some(bell), Some(macros)) = (settings.bell, settings.macros) {
                 found.kernel =
-                    Some(KernelFiles::named(&folders, &bell, &macros, &settings.variants)?);
+                    Some(KernelFiles::find(&folders, &bell, &macros, &settings.variants)?);
             }
             found.variants = settings.variants;
             return Ok(found);
@@ -221,7 +221,7 @@ impl Route for Axioms {
             }
             Err(d) => return Err(d),
         };
-        let left_out = report.left_out();
+        let left_out = report.dropped_paths();
         let flags = report.answer.flags.clone();
         let dropped = report.long
             || report.constants

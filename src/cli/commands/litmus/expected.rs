@@ -71,7 +71,7 @@ impl ExpectedAnswer {
         }
     }
     /// True if a report is as expected. A report that a limit left open is not.
-    pub(super) fn met_by(self, report: &Answer) -> bool {
+    pub(super) fn is_met_by(self, report: &Answer) -> bool {
         self.compare(report) == Some(true)
     }
 }

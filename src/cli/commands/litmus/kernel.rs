@@ -30,7 +30,7 @@ impl KernelFiles {
         Ok(Some(Self { bell: text_of(&bell)?, macros: text_of(&macros)?, variants: None }))
     }
     /// Finds the files that a configuration names in some folders.
-    pub(super) fn named(
+    pub(super) fn find(
         folders: &[PathBuf],
         bell: &str,
         macros: &str,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Returns the files in a list, one per line, relative to its folder; lists may contain lists. The
 /// herd tools call such a list `@all`.
-fn listed(
+fn collect_listed(
     list: &Path,
     within: &mut Vec<PathBuf>,
     files: &mut Vec<PathBuf>,
@@ -22,7 +22,7 @@ fn listed(
     let folder = list.parent().unwrap_or(Path::new(""));
     for name in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
         let path = folder.join(name);
-        if is_list(&path) { listed(&path, within, files)? } else { files.push(path) }
+        if is_list(&path) { collect_listed(&path, within, files)? } else { files.push(path) }
     }
     within.pop();
     Ok(())
@@ -45,7 +45,7 @@ pub(crate) fn collect(
         if is_list(path) {
             folders = true;
             let before = files.len();
-            listed(path, &mut Vec::new(), &mut files)?;
+            collect_listed(path, &mut Vec::new(), &mut files)?;
             if files.len() == before {
                 let text = format!("the list `{}` has no file", path.display());
                 return Err(Diagnostic::new(Stage::File, text));

@@ -67,7 +67,7 @@ struct TestResult {
 }
 
 impl TestResult {
-    /// The text, as the herd tools print it, and what was left out.
+    /// Returns the text, as the herd tools print it, and what was left out.
     fn text(&self) -> String {
         let mut out = self.answer.text();
         for line in self.limits() {
@@ -78,7 +78,7 @@ impl TestResult {
     }
     /// Describes what limits and bounds omitted, one line each.
     fn limits(&self) -> Vec<String> {
-        let stopped = (self.stop != Stop::Complete).then(|| stopped(&self.stop));
+        let stopped = (self.stop != Stop::Complete).then(|| limit_text(&self.stop));
         let buffer =
             self.full_buffer.then(|| "Stopped: a store buffer was full (`--buffer`)".to_string());
         stopped.into_iter().chain(buffer).chain(self.left_out.iter().cloned()).collect()
@@ -118,7 +118,7 @@ impl TestResult {
 }
 
 /// Describes a limit that ended the search of a test.
-fn stopped(stop: &Stop) -> String {
+fn limit_text(stop: &Stop) -> String {
     match stop {
         Stop::Interrupted => "Stopped: interrupted before all outcomes were found".to_string(),
         stop => format!(
@@ -231,7 +231,7 @@ pub(crate) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     });
     answers::set(report.clone());
     let numbered: Vec<(usize, &PathBuf)> = report.files.iter().enumerate().collect();
-    parallel(session, &numbered, |(i, path)| report.add(*i, one(session, &*route, path)))?;
+    parallel(session, &numbered, |(i, path)| report.add(*i, run_test(session, &*route, path)))?;
     let code = answers::finish(session.common.format)?;
     report.with(None, |table| finish(session, args, &*route, picture, &table))?;
     Ok(code)
@@ -358,7 +358,7 @@ impl Report for LitmusReport {
     }
 }
 
-fn one(session: &Session, route: &dyn Route, path: &Path) -> Result<TestResult, TestError> {
+fn run_test(session: &Session, route: &dyn Route, path: &Path) -> Result<TestResult, TestError> {
     let mut sources = SourceMap::new();
     let read = read_source(path, &mut sources)
         .and_then(|(source, text)| route.answer(session, source, &text));

@@ -2,7 +2,7 @@
 //! for any route.
 
 use super::expected::{ExpectedAnswer, ExpectedAnswers};
-use super::{TestError, TestResult, stopped};
+use super::{TestError, TestResult, limit_text};
 use crate::commands::explore::find_path::stem;
 use mu_report::junit::{CaseOutcome, TestCase, suite};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ struct Difference<'a> {
 }
 
 impl<'a> VerdictTable<'a> {
-    fn ran(&self) -> impl Iterator<Item = &'a TestResult> {
+    fn completed_runs(&self) -> impl Iterator<Item = &'a TestResult> {
         self.results.iter().flatten()
     }
     /// Returns all results as text. `lines`: true if each test gets a line.
@@ -49,7 +49,7 @@ impl<'a> VerdictTable<'a> {
         let one = |(path, result): (&PathBuf, &Result<TestResult, TestError>)| match result {
             Ok(ran) => Some(ran.text()),
             Err(TestError { limit: Some(stop), .. }) => {
-                Some(format!("Test {}\nUnknown\n{}\n", stem(path), stopped(stop)))
+                Some(format!("Test {}\nUnknown\n{}\n", stem(path), limit_text(stop)))
             }
             Err(_) => None,
         };
@@ -85,10 +85,12 @@ impl<'a> VerdictTable<'a> {
             Some(expected) => expected.of(&r.file, &r.answer.name).map(|w| w.compare(&r.answer)),
             None => Some(r.answer.meets_demand()),
         };
-        let has = |result: Option<bool>| self.ran().filter_map(compared).any(|r| r == result);
+        let has =
+            |result: Option<bool>| self.completed_runs().filter_map(compared).any(|r| r == result);
         // Expected answers without a test are open; so is a comparison with no tests.
         let missing = self.expected.is_some_and(|w| {
-            !self.unmatched(w).1.is_empty() || !self.ran().any(|r| compared(r).is_some())
+            !self.unmatched_names(w).1.is_empty()
+                || !self.completed_runs().any(|r| compared(r).is_some())
         });
         if has(Some(false)) {
             1
@@ -101,28 +103,28 @@ impl<'a> VerdictTable<'a> {
     fn differences(&self, expected: &ExpectedAnswers) -> Vec<Difference<'a>> {
         let one = |ran: &'a TestResult| {
             let expected = expected.of(&ran.file, &ran.answer.name)?;
-            (!expected.met_by(&ran.answer)).then(|| Difference {
+            (!expected.is_met_by(&ran.answer)).then(|| Difference {
                 file: ran.file.clone(),
                 ran,
                 expected,
             })
         };
-        self.ran().filter_map(one).collect()
+        self.completed_runs().filter_map(one).collect()
     }
     /// Returns tests without expected answers, and expected answers without a test.
-    fn unmatched<'w>(&self, expected: &'w ExpectedAnswers) -> (Vec<&'a str>, Vec<&'w str>) {
+    fn unmatched_names<'w>(&self, expected: &'w ExpectedAnswers) -> (Vec<&'a str>, Vec<&'w str>) {
         let free = self
-            .ran()
+            .completed_runs()
             .filter(|r| expected.of(&r.file, &r.answer.name).is_none())
             .map(|r| r.answer.name.as_str())
             .collect();
-        let names: Vec<&str> = self.ran().map(|r| r.answer.name.as_str()).collect();
+        let names: Vec<&str> = self.completed_runs().map(|r| r.answer.name.as_str()).collect();
         (free, expected.names().filter(|n| !names.contains(n)).collect())
     }
     fn comparison(&self, expected: &ExpectedAnswers) -> String {
         let differing = self.differences(expected);
-        let (free, missing) = self.unmatched(expected);
-        let compared = self.ran().count() - free.len();
+        let (free, missing) = self.unmatched_names(expected);
+        let compared = self.completed_runs().count() - free.len();
         let mut out = format!("\nas expected  {} of {compared}\n", compared - differing.len());
         for Difference { file, ran, expected } in &differing {
             let answer = &ran.answer;
@@ -149,7 +151,9 @@ impl<'a> VerdictTable<'a> {
     }
     /// Counts verdicts: Ok, No (with undefined programs), Unknown, refused.
     fn counts(&self) -> [usize; 4] {
-        let of = |met: Option<bool>| self.ran().filter(|r| r.answer.meets_demand() == met).count();
+        let of = |met: Option<bool>| {
+            self.completed_runs().filter(|r| r.answer.meets_demand() == met).count()
+        };
         [
             of(Some(true)),
             of(Some(false)),
@@ -178,7 +182,7 @@ impl<'a> VerdictTable<'a> {
                 }
                 Err(TestError { limit: Some(stop), .. }) => {
                     let (name, path) = (stem(path), path.display());
-                    let why = stopped(stop);
+                    let why = limit_text(stop);
                     writeln!(out, "Unknown Observation {name} Unknown 0 0  ({path})  {why}")
                 }
                 Err(_) => writeln!(out, "Refused ({})", path.display()),
@@ -195,18 +199,19 @@ impl<'a> VerdictTable<'a> {
             self.results.len()
         );
         let _ = writeln!(out, "Unknown      {unknown}\nrejected     {refused}");
-        let observed = |word: &str| self.ran().filter(|r| r.answer.observation() == word).count();
+        let observed =
+            |word: &str| self.completed_runs().filter(|r| r.answer.observation() == word).count();
         for word in ["Always", "Sometimes", "Never"] {
             let _ = writeln!(out, "{word:<13}{}", observed(word));
         }
         if observed("Unknown") > 0 {
             let _ = writeln!(out, "not observed {}", observed("Unknown"));
         }
-        let flagged = self.ran().filter(|r| !r.answer.flags.is_empty()).count();
+        let flagged = self.completed_runs().filter(|r| !r.answer.flags.is_empty()).count();
         if flagged > 0 {
             let _ = writeln!(out, "flagged      {flagged}");
         }
-        let effort: u64 = self.ran().map(|r| r.effort).sum();
+        let effort: u64 = self.completed_runs().map(|r| r.effort).sum();
         let _ = writeln!(out, "{:<13}{effort}\nseconds      {:.3}", self.unit, self.seconds);
         out
     }
@@ -219,7 +224,7 @@ impl<'a> VerdictTable<'a> {
                 "verdict": "unknown",
                 "herd": "Unknown",
                 "observation": "Unknown",
-                "reason": stopped(stop),
+                "reason": limit_text(stop),
                 "stop": stop.word(),
             }),
             Err(refused) => json!({ "file": path.display().to_string(), "error": refused.error }),
@@ -233,19 +238,19 @@ impl<'a> VerdictTable<'a> {
             "seconds": self.seconds,
         });
         if let Some(expected) = self.expected {
-            object["expected"] = self.compared(expected);
+            object["expected"] = self.comparison_json(expected);
         }
         object
     }
-    fn compared(&self, expected: &ExpectedAnswers) -> Value {
+    fn comparison_json(&self, expected: &ExpectedAnswers) -> Value {
         let differing = self.differences(expected);
-        let (free, missing) = self.unmatched(expected);
+        let (free, missing) = self.unmatched_names(expected);
         let one = |d: &Difference<'_>| {
             let answer = &d.ran.answer;
             let (found, herd) = (answer.observation(), answer.word());
             json!({ "file": d.file, "name": answer.name, "wanted": d.expected.word(), "observation": found, "herd": herd })
         };
-        let compared = self.ran().count() - free.len();
+        let compared = self.completed_runs().count() - free.len();
         json!({
             "compared": compared,
             "as_wanted": compared - differing.len(),
@@ -260,7 +265,7 @@ impl<'a> VerdictTable<'a> {
         let case = |(path, result): (&PathBuf, &Result<TestResult, TestError>)| {
             let (name, outcome) = match result {
                 Err(TestError { limit: Some(stop), .. }) => {
-                    (stem(path), CaseOutcome::Unknown(stopped(stop)))
+                    (stem(path), CaseOutcome::Unknown(limit_text(stop)))
                 }
                 Err(refused) => (
                     path.display().to_string(),

@@ -12,7 +12,7 @@ use crate::commands::threads::{NUMBERS, TranslatedProgram, translate};
 use crate::output;
 use crate::output::answers;
 use crate::output::certificate::{CertificateReport, ResultPart};
-use crate::output::progress::grouped;
+use crate::output::progress::group_digits;
 use crate::pipeline::files::{expect_writable, write_text};
 use crate::pipeline::{Session, systems};
 use mu_base::host::Instant;
@@ -201,7 +201,7 @@ fn smt(
         }
     });
     result?;
-    written.map_err(|r| Diagnostic::new(Stage::Internal, refused(session, system, &r)))
+    written.map_err(|r| Diagnostic::new(Stage::Internal, rejection_text(session, system, &r)))
 }
 
 fn word(verdict: &ProofVerdict) -> &'static str {
@@ -229,7 +229,7 @@ fn numbers(system: &System) -> String {
 }
 
 /// Returns the reason with its place in the file.
-fn placed(session: &Session, refusal: &Refusal) -> String {
+fn reason_with_place(session: &Session, refusal: &Refusal) -> String {
     let span = refusal.place.0;
     if !span.is_somewhere() {
         return refusal.message.clone();
@@ -238,9 +238,9 @@ fn placed(session: &Session, refusal: &Refusal) -> String {
     format!("{}:{line}:{column}: {}", session.sources.get(span.source).name, refusal.message)
 }
 
-fn refused(session: &Session, system: &System, refused: &Rejection) -> String {
+fn rejection_text(session: &Session, system: &System, refused: &Rejection) -> String {
     match refused {
-        Rejection::Premise(refusal) => placed(session, refusal),
+        Rejection::Premise(refusal) => reason_with_place(session, refusal),
         Rejection::NoInitialState => "no initial state: no state satisfies `init`".into(),
         Rejection::NoInitialStateUpTo(n) => no_small_initial_state(*n),
         Rejection::Unreadable(e) => e.message.clone(),
@@ -281,7 +281,7 @@ pub(crate) fn why(
     why: &UnknownReason,
 ) -> String {
     match why {
-        UnknownReason::Refused(refusal) => placed(session, refusal),
+        UnknownReason::Refused(refusal) => reason_with_place(session, refusal),
         UnknownReason::NoInitialState => "no initial state: no state satisfies `init`".into(),
         UnknownReason::NoInitialStateUpTo(n) => no_small_initial_state(*n),
         UnknownReason::InitialStateUndecided => {
@@ -300,7 +300,7 @@ pub(crate) fn why(
                     true => "`--no-approximations` leaves out the invariants of which one perhaps",
                     false => "no invariant that was tried",
                 },
-                shortened(cube)
+                start_of_text(cube)
             ),
             None => "a cube needs more than 24 processes".into(),
         },
@@ -315,12 +315,12 @@ pub(crate) fn why(
         UnknownReason::Numbers(text) => format!(
             "a run leads to `unsafe` if undetermined numbers have suitable values, and the tried values are not suitable: {text}"
         ),
-        UnknownReason::Unverified(r) => format!("an invariant was found but not verified: {}", refused(session, system, r)),
+        UnknownReason::Unverified(r) => format!("an invariant was found but not verified: {}", rejection_text(session, system, r)),
     }
 }
 
 /// Returns the start of a text, in one line.
-fn shortened(text: &str) -> String {
+fn start_of_text(text: &str) -> String {
     match text.char_indices().nth(MAX_CUBE_TEXT) {
         Some((at, _)) => format!("{} ..", &text[..at]),
         None => text.to_string(),
@@ -330,11 +330,11 @@ fn shortened(text: &str) -> String {
 fn checks_text(queries: &QueryCounts) -> String {
     format!(
         "{} cubes; {} checks of init, {} of steps, {} of unsafe; {} decisions",
-        grouped(queries.cubes as u64),
-        grouped(queries.initiation as u64),
-        grouped(queries.consecution as u64),
-        grouped(queries.safety as u64),
-        grouped(queries.decisions)
+        group_digits(queries.cubes as u64),
+        group_digits(queries.initiation as u64),
+        group_digits(queries.consecution as u64),
+        group_digits(queries.safety as u64),
+        group_digits(queries.decisions)
     )
 }
 
@@ -386,11 +386,11 @@ pub(crate) fn as_text(
         out,
         "searches       {}, the last with {} cubes, {} expanded, {} pre-images, {} covered, {} deleted",
         outcome.searches,
-        grouped(c.nodes as u64),
-        grouped(c.expanded as u64),
-        grouped(c.images as u64),
-        grouped(c.covered as u64),
-        grouped(c.deleted as u64)
+        group_digits(c.nodes as u64),
+        group_digits(c.expanded as u64),
+        group_digits(c.images as u64),
+        group_digits(c.covered as u64),
+        group_digits(c.deleted as u64)
     );
     let _ = writeln!(
         out,
@@ -637,7 +637,8 @@ pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
             model(required)
         )
     });
-    let why = mismatch.or_else(|| found.as_ref().err().map(|r| refused(session, &system, r)));
+    let why =
+        mismatch.or_else(|| found.as_ref().err().map(|r| rejection_text(session, &system, r)));
     let list = rests.as_ref().ok().map(|p| assumptions(p, &system, translation.as_ref()));
     let shown = list.clone().map_or_else(String::new, |mut list| {
         if let Ok(queries) = &found {

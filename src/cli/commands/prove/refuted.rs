@@ -85,10 +85,10 @@ fn replayed_run<'s>(
     let machine = run.machine(system, memory)?;
     let acts: Vec<Act> = run.replayed.steps.iter().map(|s| s.0.clone()).collect();
     let replayed = machine.replay(&acts, claim, procs)?;
-    let settled = machine.settled(&replayed, claim, procs);
+    let settled = machine.choose_open_values(&replayed, claim, procs);
     let settled = settled
         .ok_or_else(|| Diagnostic::internal("a run leaves a cell open that no value satisfies"))?;
-    let model = SystemModel::started(machine, settled.start.clone());
+    let model = SystemModel::with_start(machine, settled.start.clone());
     let mut walk = Walk::new(&model, 0)?;
     for (act, state) in &settled.steps {
         let label = label(system, act);

@@ -5,7 +5,7 @@
 //! of the time of the run, and at least some milliseconds.
 
 use crate::args::{InitialValues, TranslationArgs};
-use crate::output::progress::grouped;
+use crate::output::progress::group_digits;
 use crate::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, narrow};
@@ -122,17 +122,17 @@ pub(crate) fn text(audit: Option<&Audit>) -> String {
     };
     let mut out = format!(
         "{} machine states of {processes}, {} of them initial",
-        grouped(audit.samples as u64),
+        group_digits(audit.samples as u64),
         audit.initial
     );
     if audit.buffered > 0 {
-        out += &format!(", {} with store buffers in use", grouped(audit.buffered as u64));
+        out += &format!(", {} with store buffers in use", group_digits(audit.buffered as u64));
     }
-    out += &format!("; {} steps; seed {}", grouped(audit.steps as u64), audit.seed);
+    out += &format!("; {} steps; seed {}", group_digits(audit.steps as u64), audit.seed);
     if let Some(states) = audit.walked {
         out += &format!(
             "\n               {} states of random walks of the program, with 1 to {MAX_THREADS} threads",
-            grouped(states as u64)
+            group_digits(states as u64)
         );
     }
     out

@@ -85,35 +85,42 @@ impl<'m> Interpreter<'m> {
         command: &Command,
         sources: &mut SourceMap,
     ) -> Result<Reply, Diagnostic> {
-        let reply = self.done(command, sources);
+        let reply = self.dispatch(command, sources);
         if let Err(Diagnostic { stop: Some(stop), .. }) = &reply {
             self.stopped = Some(stop.clone());
         }
         reply
     }
 
-    fn done(&mut self, command: &Command, sources: &mut SourceMap) -> Result<Reply, Diagnostic> {
+    fn dispatch(
+        &mut self,
+        command: &Command,
+        sources: &mut SourceMap,
+    ) -> Result<Reply, Diagnostic> {
         self.budget.check(0).map_err(Diagnostic::stopped)?;
         let position = self.walk.position();
         match command {
             Command::Step(n) => match n.checked_sub(1) {
-                Some(index) if self.walk.take(index)? => self.moved(position, None),
+                Some(index) if self.walk.take(index)? => self.moved_reply(position, None),
                 _ => Err(usage(format!("there is no step {n} in this state")).note(self.choice())),
             },
             Command::Take(action) => {
-                let index = self.named(action)?;
+                let index = self.find_step(action)?;
                 self.walk.take(index)?;
-                self.moved(position, None)
+                self.moved_reply(position, None)
             }
             Command::Back(n) => {
                 let (n, start) = ((*n).min(position), *n > 0 && position == 0);
                 self.walk.go(position - n)?;
-                self.moved(self.walk.position(), start.then(|| "this is the initial state".into()))
+                self.moved_reply(
+                    self.walk.position(),
+                    start.then(|| "this is the initial state".into()),
+                )
             }
             Command::Forward(n) => {
                 let end = *n > 0 && position == self.walk.path().len();
                 self.walk.go(position.saturating_add(*n))?;
-                self.moved(position, end.then(|| "this is the end of the path".into()))
+                self.moved_reply(position, end.then(|| "this is the end of the path".into()))
             }
             Command::Goto(to) => {
                 let length = self.walk.path().len();
@@ -121,7 +128,7 @@ impl<'m> Interpreter<'m> {
                     return Err(usage(format!("the path has {length} steps")));
                 }
                 self.walk.go(to.unwrap_or(length))?;
-                self.moved(self.walk.position(), None)
+                self.moved_reply(self.walk.position(), None)
             }
             Command::Random(n) => {
                 let mut remark = None;
@@ -142,7 +149,7 @@ impl<'m> Interpreter<'m> {
                         break;
                     }
                 }
-                self.moved(position, remark)
+                self.moved_reply(position, remark)
             }
             Command::Seed(seed) => {
                 self.walk.reseed(*seed);
@@ -265,7 +272,7 @@ impl<'m> Interpreter<'m> {
     /// Returns the possible steps of the current state.
     pub fn moves(&self) -> Result<Vec<PrintedStep>, Diagnostic> {
         let move_text = |m: &WalkStep| {
-            printed_step(self.walk.model(), self.walk.state(), &trace::taken(m), false)
+            printed_step(self.walk.model(), self.walk.state(), &trace::taken_step(m), false)
         };
         self.walk.moves().iter().map(move_text).collect()
     }
@@ -280,7 +287,7 @@ impl<'m> Interpreter<'m> {
         let mut step = printed_step(
             self.walk.model(),
             self.walk.state_after(i),
-            &trace::taken(&self.walk.path()[i]),
+            &trace::taken_step(&self.walk.path()[i]),
             false,
         )?;
         (step.from, step.to) = (narrow::index(i), narrow::index(i) + 1);
@@ -288,7 +295,7 @@ impl<'m> Interpreter<'m> {
     }
 
     /// Returns the steps since a position.
-    fn moved(&self, since: usize, remark: Option<String>) -> Result<Reply, Diagnostic> {
+    fn moved_reply(&self, since: usize, remark: Option<String>) -> Result<Reply, Diagnostic> {
         let steps = (since..self.walk.position())
             .map(|i| Ok((i + 1, self.step(i)?)))
             .collect::<Result<_, Diagnostic>>()?;
@@ -297,16 +304,18 @@ impl<'m> Interpreter<'m> {
 
     /// Finds the step with an action: by its text, otherwise by its name, otherwise by the name of
     /// a hidden action in it.
-    fn named(&self, action: &str) -> Result<usize, Diagnostic> {
+    fn find_step(&self, action: &str) -> Result<usize, Diagnostic> {
         let moves = self.moves()?;
         let of = |fits: &dyn Fn(&PrintedStep) -> bool| {
             (0..moves.len()).filter(|&i| fits(&moves[i])).collect::<Vec<usize>>()
         };
         let ways: [&dyn Fn(&PrintedStep) -> bool; 3] = [
-            &|m| trace::same(&m.action, action),
-            &|m| parts(&m.action).iter().any(|a| trace::same(name_of(a), action)),
+            &|m| trace::is_same_action(&m.action, action),
+            &|m| parts(&m.action).iter().any(|a| trace::is_same_action(name_of(a), action)),
             &|m| {
-                m.hidden().iter().any(|h| trace::same(h, action) || trace::same(name_of(h), action))
+                m.hidden_actions().iter().any(|h| {
+                    trace::is_same_action(h, action) || trace::is_same_action(name_of(h), action)
+                })
             },
         ];
         for fits in ways {

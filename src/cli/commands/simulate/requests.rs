@@ -75,7 +75,7 @@ impl<'m> States<'m> {
             .iter()
             .map(|p| json!({ "name": p.name, "component": p.component, "control": p.control }))
             .collect();
-        let quotients: Vec<&str> = drawn().map(Equivalence::name).collect();
+        let quotients: Vec<&str> = graph_equivalences().map(Equivalence::name).collect();
         Ok(json!({
             "components": self.model.components(),
             "parameters": slots,
@@ -139,7 +139,7 @@ impl<'m> States<'m> {
             match &request["reduce"] {
                 Value::Null => None,
                 Value::String(name) => {
-                    let known = drawn().find(|e| e.name() == name);
+                    let known = graph_equivalences().find(|e| e.name() == name);
                     Some(known.ok_or_else(|| {
                         usage(&format!("graphs modulo `{name}` are not supported"))
                     })?)
@@ -157,7 +157,7 @@ impl<'m> States<'m> {
         let story = PrintedEvidence::without_steps(self.model);
         let mut list = Vec::new();
         for (step, to) in &steps {
-            let mut step = printed_step(self.model, &here, &trace::taken(step), false)?;
+            let mut step = printed_step(self.model, &here, &trace::taken_step(step), false)?;
             (step.from, step.to) = (index(state)?, index(*to)?);
             list.push(step.json(&story));
         }
@@ -233,9 +233,9 @@ impl<'m> States<'m> {
         for (step, _) in self.steps[state].iter().flatten() {
             let hides = !self.model.groups()[step.group as usize].hidden.is_empty();
             if hides && seen.insert(step.group) {
-                let taken = trace::taken(step);
+                let taken = trace::taken_step(step);
                 let printed = printed_step(self.model, &self.vectors[state], &taken, false)?;
-                texts.extend(printed.hidden());
+                texts.extend(printed.hidden_actions());
             }
         }
         Ok(texts)
@@ -265,7 +265,7 @@ impl<'m> States<'m> {
 }
 
 /// Returns the equivalences of graphs. The others have quotients that can be much larger.
-fn drawn() -> impl Iterator<Item = Equivalence> {
+fn graph_equivalences() -> impl Iterator<Item = Equivalence> {
     Equivalence::ALL.into_iter().filter(|e| !e.determinises())
 }
 

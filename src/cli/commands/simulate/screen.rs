@@ -88,8 +88,8 @@ impl<'m> Screen<'m> {
             KeyCode::Down | KeyCode::Char('j') => {
                 return self.choose((self.chosen + 1).min(moves.saturating_sub(1)));
             }
-            KeyCode::PageDown => return self.scrolled(self.scroll + 10),
-            KeyCode::PageUp => return self.scrolled(self.scroll.saturating_sub(10)),
+            KeyCode::PageDown => return self.scroll(self.scroll + 10),
+            KeyCode::PageUp => return self.scroll(self.scroll.saturating_sub(10)),
             KeyCode::Char(':') => return self.typing(""),
             KeyCode::Char('/') => return self.typing("state "),
             KeyCode::Char('s') => return self.typing("save "),
@@ -113,7 +113,7 @@ impl<'m> Screen<'m> {
         self.chosen = index;
         false
     }
-    fn scrolled(&mut self, row: usize) -> bool {
+    fn scroll(&mut self, row: usize) -> bool {
         self.scroll = row;
         false
     }
@@ -195,7 +195,7 @@ impl<'m> Screen<'m> {
             Some(typed) => frame.render_widget(Paragraph::new(format!(":{typed}█")), message),
             None => frame.render_widget(
                 Paragraph::new(format!(" {text}")).style(if *wrong {
-                    self.coloured(Color::Red)
+                    self.colour_style(Color::Red)
                 } else {
                     bold
                 }),
@@ -233,7 +233,7 @@ impl<'m> Screen<'m> {
         for (i, m) in moves.iter().enumerate() {
             let mark = if i == self.chosen { '>' } else { ' ' };
             let start = lines.len();
-            let folded = folded(&format!("{mark}{:3} {}", i + 1, self.short(m)), width, 6);
+            let folded = wrap(&format!("{mark}{:3} {}", i + 1, self.short(m)), width, 6);
             lines.extend(folded.into_iter().map(|text| self.selectable(text, i == self.chosen)));
             if i == self.chosen {
                 wanted = start..lines.len();
@@ -255,14 +255,14 @@ impl<'m> Screen<'m> {
         rows.extend(lines(&same));
         let (width, height) = inside(area);
         let fold = |(text, changed): (String, Option<bool>)| {
-            folded(&text, width, 6).into_iter().map(move |line| (line, changed))
+            wrap(&text, width, 6).into_iter().map(move |line| (line, changed))
         };
         let rows: Vec<(String, Option<bool>)> = rows.into_iter().flat_map(fold).collect();
         self.scroll = self.scroll.min(rows.len().saturating_sub(height));
         let line = |(text, changed): &(String, Option<bool>)| {
             let style = match changed {
                 None => Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
-                Some(true) => self.coloured(Color::Yellow).add_modifier(Modifier::BOLD),
+                Some(true) => self.colour_style(Color::Yellow).add_modifier(Modifier::BOLD),
                 Some(false) => Style::new(),
             };
             Line::styled(text.clone(), style)
@@ -295,7 +295,7 @@ impl<'m> Screen<'m> {
                 if i + 1 > at { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
             let start = lines.len();
             let text = format!("{mark}{:4} {}", i + 1, self.short(&self.interpreter.step(i)?));
-            lines.extend(folded(&text, width, 7).into_iter().map(|text| Line::styled(text, style)));
+            lines.extend(wrap(&text, width, 7).into_iter().map(|text| Line::styled(text, style)));
             if i == here {
                 wanted = start..lines.len();
             }
@@ -320,7 +320,7 @@ impl<'m> Screen<'m> {
         )
     }
 
-    fn coloured(&self, colour: Color) -> Style {
+    fn colour_style(&self, colour: Color) -> Style {
         if self.colour { Style::new().fg(colour) } else { Style::new() }
     }
 }
@@ -338,7 +338,7 @@ fn window(wanted: std::ops::Range<usize>, height: usize, lines: usize) -> usize 
 
 /// Wraps a text to a width and indents all lines but the first; breaks after a comma or a space in
 /// the second half of a line, if possible.
-fn folded(text: &str, width: usize, indent: usize) -> Vec<String> {
+fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let indent = indent.min(width / 2);
     let mut rest: Vec<char> = text.chars().collect();
     let mut lines = Vec::new();
@@ -362,14 +362,14 @@ mod tests {
 
     #[test]
     fn long_lines_are_folded() {
-        assert_eq!(folded("short", 10, 2), ["short"]);
+        assert_eq!(wrap("short", 10, 2), ["short"]);
         assert_eq!(
-            folded("  1 put(c_core_0, c_addr_1, [])", 20, 4),
+            wrap("  1 put(c_core_0, c_addr_1, [])", 20, 4),
             ["  1 put(c_core_0,", "    c_addr_1, [])"]
         );
-        assert_eq!(folded("abcdefghijkl", 5, 2), ["abcde", "  fgh", "  ijk", "  l"]);
-        assert_eq!(folded("äöü äöü äöü", 8, 0), ["äöü äöü", "äöü"]);
-        assert_eq!(folded("abc", 0, 4), ["abc"]);
+        assert_eq!(wrap("abcdefghijkl", 5, 2), ["abcde", "  fgh", "  ijk", "  l"]);
+        assert_eq!(wrap("äöü äöü äöü", 8, 0), ["äöü äöü", "äöü"]);
+        assert_eq!(wrap("abc", 0, 4), ["abc"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! so a trace with more than [`MAX_CHOICES`] of them is *unknown*.
 
 use super::machine::history;
-use crate::commands::models::{NamedModel, named};
+use crate::commands::models::{NamedModel, compile_models};
 use crate::pipeline::{Session, read_text};
 use mu_axioms::history::History;
 use mu_axioms::views::Views;
@@ -36,7 +36,7 @@ impl Axioms {
         Some(Self { text: known.text.to_string(), folder: None })
     }
     /// Returns the text of a file that the model includes.
-    pub(super) fn included(&self, name: &str) -> Option<String> {
+    pub(super) fn included_text(&self, name: &str) -> Option<String> {
         NamedModel::included_file(self.folder.as_deref(), name)
     }
 }
@@ -74,7 +74,7 @@ impl Against {
         Self { name, summary: model.summary().to_string(), axioms, kind: ModelKind::BuiltIn(model) }
     }
     /// Returns the built-in models, strongest first.
-    pub(super) fn all() -> Vec<Self> {
+    pub(super) fn built_in_models() -> Vec<Self> {
         TraceModel::BUILT_IN.into_iter().map(Self::built_in).collect()
     }
     /// Returns the model with a name, or that of a file.
@@ -114,7 +114,7 @@ impl Against {
             )));
         }
         let word = if is_known { name } else { word };
-        let named = named(session, &[word.to_string()])?.remove(0);
+        let named = compile_models(session, &[word.to_string()])?.remove(0);
         let form = ModelDefinition::Cat { model: named.model, dialect: named.dialect };
         Ok(Self {
             name: word.to_string(),
@@ -198,7 +198,7 @@ fn choices(history: &History) -> f64 {
         (1..=*count as u32).for_each(|n| product *= f64::from(n));
     }
     for o in all().filter(|o| matches!(o.kind, EventKind::Read | EventKind::Update)) {
-        product *= values.get(&(o.location, o.taken())).copied().unwrap_or(1.0).max(1.0);
+        product *= values.get(&(o.location, o.read_value())).copied().unwrap_or(1.0).max(1.0);
     }
     product
 }

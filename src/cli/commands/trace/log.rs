@@ -37,16 +37,16 @@ pub(super) fn open(path: &Path, args: &TraceArgs) -> Result<Log, Diagnostic> {
         Box::new(BufReader::with_capacity(1 << 20, file))
     };
     let failed = |e: std::io::Error| file_error("cannot read", path, &e);
-    let (start, bytes) = with_start(mu_lts::aut::decompressed(raw).map_err(failed)?);
+    let (start, bytes) = with_start(mu_lts::aut::decompress(raw).map_err(failed)?);
     let format = match args.from {
         Some(format) => format,
-        None => recognised(&name, &start)?,
+        None => recognise(&name, &start)?,
     };
     Ok(Log { name, format, bytes })
 }
 
 /// Returns the format of a log by its name and its first lines.
-fn recognised(name: &str, start: &str) -> Result<LogFormat, Diagnostic> {
+fn recognise(name: &str, start: &str) -> Result<LogFormat, Diagnostic> {
     let has_histogram = |l: &str| l.starts_with("Histogram (") && l.ends_with("states)");
     if start.lines().any(has_histogram) {
         return Ok(LogFormat::Litmus7);

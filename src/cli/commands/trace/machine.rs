@@ -75,7 +75,7 @@ pub(super) fn run(
     answers::finish(session.common.format)
 }
 
-fn unknown(reason: impl Into<String>, stop: &Stop) -> TraceAnswer {
+fn unknown_answer(reason: impl Into<String>, stop: &Stop) -> TraceAnswer {
     TraceAnswer { reason: Some(reason.into()), stop: Some(stop.clone()), ..TraceAnswer::default() }
 }
 
@@ -85,33 +85,33 @@ fn answer(trace: &Trace, longest: u32, machine: &Behaviour, stop: &Stop) -> Trac
         let reason = format!(
             "a thread has {longest} operations; machines are searched up to {MAX_MACHINE_OPERATIONS}"
         );
-        return unknown(reason, stop);
+        return unknown_answer(reason, stop);
     }
     let busy = (0..trace.threads.len()).filter(|t| !trace.range(*t).is_empty()).count();
     if busy > MAX_THREADS {
         let reason = format!("it has {busy} threads; at most {MAX_THREADS} are compared");
-        return unknown(reason, stop);
+        return unknown_answer(reason, stop);
     }
     if !trace.finals.is_empty() {
         let reason = "it has final values, which labels of the machine do not contain";
-        return unknown(reason, stop);
+        return unknown_answer(reason, stop);
     }
     let history = match history(trace) {
         Ok(history) => history,
-        Err(reason) => return unknown(reason, stop),
+        Err(reason) => return unknown_answer(reason, stop),
     };
     if machine.histories().contains(&history.canonical()) {
         return TraceAnswer { truth: Some(true), ..TraceAnswer::default() };
     }
     if !trace.skipped.is_empty() {
-        return unknown("lines with errors were skipped, and the rest is not a run", stop);
+        return unknown_answer("lines with errors were skipped, and the rest is not a run", stop);
     }
     match *stop == Stop::Complete {
         true if machine.programs().contains(&history.program()) => {
             TraceAnswer { truth: Some(false), ..TraceAnswer::default() }
         }
-        true => unknown("the machine has no such program", stop),
-        false => unknown("the search of the machine is not complete", stop),
+        true => unknown_answer("the machine has no such program", stop),
+        false => unknown_answer("the search of the machine is not complete", stop),
     }
 }
 

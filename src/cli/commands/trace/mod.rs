@@ -100,7 +100,7 @@ fn print_skipped(session: &Session, skipped: &[Diagnostic]) {
 /// Returns the memory models of `--against`, strongest first; all built-in ones by default.
 fn models(session: &mut Session, args: &TraceArgs) -> Result<Vec<Against>, Diagnostic> {
     if args.against.is_empty() {
-        return Ok(Against::all());
+        return Ok(Against::built_in_models());
     }
     let mut models: Vec<Against> = Vec::new();
     for word in &args.against {
@@ -200,12 +200,12 @@ impl Sink for Decider<'_> {
         }
         Ok(results.lock().stop == Stop::Complete)
     }
-    fn skipped(&mut self, error: Diagnostic) {
+    fn report_skipped(&mut self, error: Diagnostic) {
         if self.stopped.borrow().is_none() {
             self.judging.results.lock().skipped.push(error);
         }
     }
-    fn unended(&mut self, warning: Diagnostic) {
+    fn report_unended(&mut self, warning: Diagnostic) {
         warn_unended(self.judging.session, &warning);
     }
 }

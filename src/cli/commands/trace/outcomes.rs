@@ -162,7 +162,7 @@ fn address(text: &str) -> Option<FinalValue> {
 }
 
 /// Reads a value that the layer `litmus` prints.
-fn computed(text: &str) -> FinalValue {
+fn parse_computed(text: &str) -> FinalValue {
     match text {
         "?" => FinalValue::Any,
         _ => number(text).unwrap_or_else(|| FinalValue::Address(text.to_string())),
@@ -211,7 +211,7 @@ fn test_of(
 }
 
 /// Computes the outcomes of a test under a model.
-fn allowed(
+fn allowed_outcomes(
     session: &Session,
     model: &Against,
     name: &str,
@@ -245,7 +245,7 @@ fn allowed(
         let reason = format!("there are no axioms of `{}`", model.name);
         return Ok((AllowedOutcomes::Unknown(reason), instructions, threads));
     };
-    let included = |name: &str| axioms.included(name);
+    let included = |name: &str| axioms.included_text(name);
     let judge = mu_litmus::Judge::compile(&mut sources, arch, &model.name, &axioms.text, &included);
     let judge = match judge {
         Ok(judge) => judge,
@@ -266,7 +266,7 @@ fn allowed(
         .answer
         .outcomes
         .iter()
-        .map(|o| o.iter().map(|(n, v)| (plain(n), computed(v))).collect())
+        .map(|o| o.iter().map(|(n, v)| (plain(n), parse_computed(v))).collect())
         .collect();
     let missing = (!report.answer.complete)
         .then(|| (report.stop.clone(), "some outcomes of the test were not computed".to_string()));
@@ -317,14 +317,14 @@ fn agree(outcome: &FinalValues, computed: &FinalValues) -> bool {
     outcome.iter().all(|(name, value)| match (value, computed.get(name)) {
         (_, None) => true,
         (_, Some(FinalValue::Any)) => any.replace(value).is_none_or(|before| before == value),
-        (FinalValue::Number(a), Some(FinalValue::Number(b))) => same(*a, *b),
+        (FinalValue::Number(a), Some(FinalValue::Number(b))) => is_same_value(*a, *b),
         (a, Some(b)) => a == b,
     })
 }
 
 /// True if two printed values are the same, one of them possibly without its sign: a negative value
 /// of 32 or 64 bits is printed as its two's complement.
-fn same(a: i128, b: i128) -> bool {
+fn is_same_value(a: i128, b: i128) -> bool {
     let (low, high) = (a.min(b), a.max(b));
     let is_complement = |bits: u32| low >= -(1 << (bits - 1)) && low + (1 << bits) == high;
     low == high || low < 0 && (is_complement(32) || is_complement(64))
@@ -349,7 +349,7 @@ pub(super) fn read(
         };
         let mut by_model = Vec::new();
         for model in models {
-            by_model.push(allowed(session, model, &name, &text)?);
+            by_model.push(allowed_outcomes(session, model, &name, &text)?);
         }
         for (_, shown, outcome) in &histogram.outcomes {
             results.lock().traces.push(TraceResult {

@@ -77,7 +77,7 @@ pub(super) fn of(
 ) -> Result<Option<LitmusPart>, Diagnostic> {
     let Some(model) = against.model() else { return Ok(None) };
     crate::output::begin_stage("minimising a forbidden part");
-    let simplified = conflict.simplified(trace);
+    let simplified = conflict.simplify(trace);
     let trace = simplified.as_ref();
     let part = minimal(trace, conflict, model, options, &session.budget)?;
     let mut languages = languages(model).to_vec();
@@ -120,7 +120,7 @@ fn confirm(
     let mut sources = SourceMap::new();
     let source = sources.add("the minimal part", text);
     let judged = mu_litmus::file::architecture(source, text).and_then(|arch| {
-        let included = |name: &str| axioms.included(name);
+        let included = |name: &str| axioms.included_text(name);
         let judge = mu_litmus::Judge::compile(&mut sources, arch, model, &axioms.text, &included)?;
         let options = mu_litmus::file::ParserOptions { pairs: judge.pairs, ..Default::default() };
         Ok((mu_litmus::parse(source, text, options)?, judge))

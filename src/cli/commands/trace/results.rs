@@ -77,7 +77,7 @@ pub(super) struct ShownEdge {
 
 impl ShownConflict {
     pub(super) fn new(trace: &Trace, conflict: &Conflict) -> Self {
-        let simplified = conflict.simplified(trace);
+        let simplified = conflict.simplify(trace);
         let all = &conflict.operations;
         let at = |i: u32| all.binary_search(&i).expect("each operation of an edge is listed");
         let edge = |e: &OrderEdge| ShownEdge {
@@ -340,13 +340,13 @@ impl TraceReport {
 
 impl Report for TraceReport {
     fn object(&self, stop: Option<&Stop>) -> Value {
-        self.stopped(stop).json(&self.budget)
+        self.results_after(stop).json(&self.budget)
     }
     fn text(&self, stop: Option<&Stop>) -> String {
-        self.stopped(stop).text(self.is_quiet)
+        self.results_after(stop).text(self.is_quiet)
     }
     fn code(&self, stop: Option<&Stop>) -> u8 {
-        self.stopped(stop).exit_code()
+        self.results_after(stop).exit_code()
     }
     fn is_complete(&self) -> bool {
         true
@@ -355,13 +355,13 @@ impl Report for TraceReport {
 
 impl TraceReport {
     /// Returns the answers after a limit: open ones have it as the reason.
-    fn stopped(&self, stop: Option<&Stop>) -> MutexGuard<'_, Results> {
+    fn results_after(&self, stop: Option<&Stop>) -> MutexGuard<'_, Results> {
         let mut results = self.lock();
         if let Some(stop) = stop {
             results.stop = stop.clone();
             for answer in results.traces.iter_mut().flat_map(|t| &mut t.answers) {
                 if answer.truth.is_none() && answer.reason.is_none() {
-                    answer.reason = Some(answers::stopped(Some(stop)));
+                    answer.reason = Some(answers::open_reason(Some(stop)));
                     answer.stop = Some(stop.clone());
                 }
             }
@@ -483,7 +483,7 @@ impl Results {
             }
             let size = format!(
                 "{} operations of {} threads",
-                crate::output::progress::grouped(trace.operations as u64),
+                crate::output::progress::group_digits(trace.operations as u64),
                 trace.threads
             );
             if !is_quiet {

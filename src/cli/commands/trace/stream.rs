@@ -16,7 +16,8 @@ use mu_base::{Diagnostic, Stage, Stop};
 use mu_traces::readers::Limited;
 use mu_traces::stream::{NamedValue, WINDOW};
 use mu_traces::{
-    DecisionOptions, ReadOptions, Recount, Settled, Sink, Stream, Streamed, Trace, TraceBuilder,
+    DecisionOptions, FinalAnswer, ReadOptions, Recount, Sink, Stream, StreamAnswer, Trace,
+    TraceBuilder,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ struct Read {
     /// Its number in the report.
     index: usize,
     number: u64,
-    streamed: Vec<Streamed>,
+    streamed: Vec<StreamAnswer>,
 }
 
 /// Decides the traces of a log part by part.
@@ -84,12 +85,12 @@ impl Sink for Decider<'_> {
                 threads: builder.threads().len(),
                 answers: Vec::new(),
             };
-            let streamed: Result<Vec<Streamed>, Diagnostic> =
+            let streamed: Result<Vec<StreamAnswer>, Diagnostic> =
                 streams.into_iter().map(|s| s.finish(builder, budget)).collect();
             let streamed = streamed?;
             let index = self.results.begin(result);
             // Known without a second pass over the log.
-            for m in (0..streamed.len()).filter(|m| matches!(streamed[*m], Streamed::Allowed)) {
+            for m in (0..streamed.len()).filter(|m| matches!(streamed[*m], StreamAnswer::Allowed)) {
                 let allowed = TraceAnswer { truth: Some(true), ..TraceAnswer::default() };
                 self.results.set(index, m, allowed);
             }
@@ -101,12 +102,12 @@ impl Sink for Decider<'_> {
         }
         Ok(Some(true))
     }
-    fn skipped(&mut self, error: Diagnostic) {
+    fn report_skipped(&mut self, error: Diagnostic) {
         if self.stopped.borrow().is_none() {
             self.skipped.push(error);
         }
     }
-    fn unended(&mut self, warning: Diagnostic) {
+    fn report_unended(&mut self, warning: Diagnostic) {
         super::warn_unended(self.session, &warning);
     }
 }
@@ -131,7 +132,7 @@ impl Sink for Counter {
         }
         Ok(Some(true))
     }
-    fn skipped(&mut self, _: Diagnostic) {}
+    fn report_skipped(&mut self, _: Diagnostic) {}
 }
 
 /// Rejects models without streams, before any log is read.
@@ -193,7 +194,7 @@ pub(super) fn read(
         for (m, (model, streamed)) in models.iter().zip(streamed).enumerate() {
             let count = counts.as_ref().and_then(|c| c.get(&number));
             let answer =
-                answer(session, model, args.litmus.is_some(), &options, streamed.settled(count))?;
+                answer(session, model, args.litmus.is_some(), &options, streamed.settle(count))?;
             results.set(index, m, answer);
         }
     }
@@ -212,7 +213,7 @@ fn count(
 ) -> Result<Option<BTreeMap<u64, Recount>>, Diagnostic> {
     let mut counts = BTreeMap::new();
     for read in done {
-        let doubts: Vec<NamedValue> = read.streamed.iter().flat_map(Streamed::doubts).collect();
+        let doubts: Vec<NamedValue> = read.streamed.iter().flat_map(StreamAnswer::doubts).collect();
         if !doubts.is_empty() {
             counts.insert(read.number, Recount::new(doubts));
         }
@@ -241,11 +242,11 @@ fn answer(
     model: &Against,
     wants_part: bool,
     options: &DecisionOptions,
-    settled: Settled,
+    settled: FinalAnswer,
 ) -> Result<TraceAnswer, Diagnostic> {
     Ok(match settled {
-        Settled::Allowed => TraceAnswer { truth: Some(true), ..TraceAnswer::default() },
-        Settled::Forbidden { part, conflict } => TraceAnswer {
+        FinalAnswer::Allowed => TraceAnswer { truth: Some(true), ..TraceAnswer::default() },
+        FinalAnswer::Forbidden { part, conflict } => TraceAnswer {
             truth: Some(false),
             shown: Some(ShownConflict::new(&part, &conflict)),
             part: match wants_part {
@@ -258,7 +259,7 @@ fn answer(
             },
             ..TraceAnswer::default()
         },
-        Settled::Unknown { stop, reason } => {
+        FinalAnswer::Unknown { stop, reason } => {
             TraceAnswer { reason: Some(reason), stop: Some(stop), ..TraceAnswer::default() }
         }
     })

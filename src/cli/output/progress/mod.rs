@@ -54,23 +54,23 @@ impl Progress for Bar {
         let rate = s.states as f64 / s.elapsed.as_secs_f64().max(1e-3);
         self.bar.show(format!(
             "{} states, {} transitions, level {}, {} waiting, {} states/s, {} MiB",
-            grouped(s.states),
-            grouped(s.transitions),
+            group_digits(s.states),
+            group_digits(s.transitions),
             s.level,
-            grouped(s.waiting),
-            grouped(rate as u64),
-            grouped(resident_bytes() >> 20)
+            group_digits(s.waiting),
+            group_digits(rate as u64),
+            group_digits(resident_bytes() >> 20)
         ));
     }
 }
 
 /// Formats a number of things, with thousands separators: `1 case`, `2,000 cases`.
-pub(crate) fn counted(n: u64, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
+pub(crate) fn count_text(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", group_digits(n), if n == 1 { "" } else { "s" })
 }
 
 /// Formats a number with thousands separators.
-pub(crate) fn grouped(n: u64) -> String {
+pub(crate) fn group_digits(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, c) in digits.chars().enumerate() {

@@ -57,9 +57,9 @@ impl Merging<'_> {
         for &from in storable {
             for to in storable.iter().copied().filter(|v| *v != from).chain(into) {
                 for marks in [false, true] {
-                    match included(self.systems(from, to, marks), budget)? {
+                    match has_all_traces(self.systems(from, to, marks), budget)? {
                         Some(true) => {}
-                        Some(false) => return Err(self.refused(from, to, marks)),
+                        Some(false) => return Err(self.rejection(from, to, marks)),
                         None => return Ok(None),
                     }
                 }
@@ -69,7 +69,7 @@ impl Merging<'_> {
         Ok(Some(pairs))
     }
 
-    fn refused(&self, from: usize, to: usize, marks: bool) -> Diagnostic {
+    fn rejection(&self, from: usize, to: usize, marks: bool) -> Diagnostic {
         let name = |v: usize| {
             let text = self.names.values.iter().find(|(_, n)| **n == v).map(|(text, _)| text);
             text.cloned().unwrap_or_else(|| v.to_string())
@@ -91,7 +91,7 @@ impl Merging<'_> {
         numbers.of(Vec::new(), false);
         let mut number = |image: &dyn Fn(usize) -> usize, is_marked: bool| -> Vec<u32> {
             let labels = self.labels.iter();
-            labels.map(|l| numbers.of(self.renamed(l, image), is_marked)).collect()
+            labels.map(|l| numbers.of(self.rename_label(l, image), is_marked)).collect()
         };
         let image = |v: usize| if v == from { to } else { v };
         let (plain, merged) = (number(&|v| v, false), number(&image, false));
@@ -100,7 +100,8 @@ impl Merging<'_> {
             self.labels.iter().map(test).collect()
         };
         let uses = flag(&|l| {
-            self.renamed(l, |v| if v == from { usize::MAX } else { v }) != self.renamed(l, |v| v)
+            self.rename_label(l, |v| if v == from { usize::MAX } else { v })
+                != self.rename_label(l, |v| v)
         });
         let (stores_from, stores_to) =
             (flag(&|l| self.stores(l, from)), flag(&|l| self.stores(l, to)));
@@ -168,7 +169,7 @@ impl Merging<'_> {
     }
 
     /// Renames the values of a label. The number of a beginning is that of its renamed fields.
-    fn renamed(
+    fn rename_label(
         &self,
         label: &[OperationPart],
         image: impl Fn(usize) -> usize,
@@ -193,7 +194,7 @@ impl Merging<'_> {
 
 /// Returns true if the second system has all weak traces of the first, which begins at state 0;
 /// `None` if there are too many pairs. Error: a limit.
-fn included(
+fn has_all_traces(
     (steps, second): (Vec<StateSteps>, u32),
     budget: &Budget,
 ) -> Result<Option<bool>, Diagnostic> {

@@ -61,7 +61,7 @@ pub struct Fields {
 
 impl Fields {
     /// Joins the fields of a beginning and an end; `None` if they contradict each other.
-    pub fn joined(&self, end: &Fields) -> Option<Fields> {
+    pub fn join(&self, end: &Fields) -> Option<Fields> {
         fn one<T: Clone + PartialEq>(a: &Option<T>, b: &Option<T>) -> Option<Option<T>> {
             match (a, b) {
                 (Some(x), Some(y)) => (x == y).then(|| a.clone()),

@@ -92,7 +92,7 @@ pub fn verify(
     machine: &mut dyn NaiveMachine,
     budget: &Budget,
 ) -> Result<VerificationCounts, Diagnostic> {
-    let strength = Strength::named(&certificate.order)
+    let strength = Strength::from_name(&certificate.order)
         .ok_or_else(|| fails(format!("`{}` is no order", certificate.order)))?;
     let steps = machine_steps(certificate, machine, budget)?;
     let mut out = VerificationCounts {
@@ -156,8 +156,8 @@ pub fn verify(
         out.initiation += 1;
         out.consecution += checked.steps;
     }
-    out.stopped =
-        stopped(&steps, &happenings, size.processors).map(|p| certificate.processors[p].clone());
+    out.stopped = stopping_processor(&steps, &happenings, size.processors)
+        .map(|p| certificate.processors[p].clone());
     if steps.of.len() <= MAX_VALUE_STATES {
         // All values in labels, also those that no pattern follows.
         let storable: Vec<usize> =
@@ -401,7 +401,7 @@ impl Product<'_> {
                 let after = match next.get(&(added, label)) {
                     Some(known) => *known,
                     None => {
-                        let after = self.after(&all[added as usize], label)?;
+                        let after = self.apply_label(&all[added as usize], label)?;
                         // `u32::MAX`: no state of the certificate.
                         let number = after.map(|a| numbers.get(&a).copied().unwrap_or(u32::MAX));
                         next.insert((added, label), number);
@@ -436,7 +436,11 @@ impl Product<'_> {
     }
 
     /// Applies a label; `None` if the pattern excludes the run. Error: operations overlap.
-    fn after(&self, added: &PatternState, label: u32) -> Result<Option<PatternState>, Diagnostic> {
+    fn apply_label(
+        &self,
+        added: &PatternState,
+        label: u32,
+    ) -> Result<Option<PatternState>, Diagnostic> {
         let (mut digits, mut open) = added.clone();
         for h in &self.happenings[label as usize] {
             let mut accesses = Vec::new();
@@ -455,7 +459,7 @@ impl Product<'_> {
                     let begun = number.map(|n| &self.labels.names.begun[n].2);
                     let begun =
                         begun.ok_or_else(|| fails("an operation ends that has not begun"))?;
-                    let whole = begun.joined(end);
+                    let whole = begun.join(end);
                     let whole =
                         whole.ok_or_else(|| fails("another operation ends than has begun"))?;
                     if self.interface.operations[end.line].kind != EventKind::Write {
@@ -472,7 +476,7 @@ impl Product<'_> {
                 OperationPart::Absorb(p, a, v) => accesses.push(PatternAccess::Absorb(*p, *a, *v)),
             }
             for access in accesses {
-                match self.pattern.after(&self.values, &digits, access) {
+                match self.pattern.apply(&self.values, &digits, access) {
                     Some(next) => digits = next,
                     None => return Ok(None),
                 }
@@ -538,7 +542,7 @@ fn commits(
 }
 
 /// Returns a processor that cannot begin an operation after some state.
-fn stopped(
+fn stopping_processor(
     steps: &MachineSteps,
     happenings: &[Vec<OperationPart>],
     processors: usize,

@@ -79,7 +79,7 @@ pub enum Strength {
 
 impl Strength {
     /// Returns the order of a name.
-    pub fn named(name: &str) -> Option<Strength> {
+    pub fn from_name(name: &str) -> Option<Strength> {
         match name {
             "sc" => Some(Strength::Sc),
             "tso" => Some(Strength::Tso),
@@ -378,7 +378,7 @@ impl HistoryPattern {
     }
 
     /// Applies an access to a state; `None` if the pattern excludes the run.
-    pub fn after(
+    pub fn apply(
         &self,
         values: &RoleValues,
         state: &Digits,
@@ -437,7 +437,7 @@ impl Cycle {
         }
     }
 
-    fn before(&self, i: usize) -> usize {
+    fn predecessor(&self, i: usize) -> usize {
         if i == 0 { self.places.len() - 1 } else { i - 1 }
     }
 
@@ -450,7 +450,7 @@ impl Cycle {
 
     fn load(&self, values: &RoleValues, state: &mut Digits, (p, a, v): (usize, usize, usize)) {
         for (i, place) in self.places.iter().enumerate().filter(|(_, place)| place.address == a) {
-            let (exit, entry, before) = (place.exit, place.entry, self.before(i));
+            let (exit, entry, before) = (place.exit, place.entry, self.predecessor(i));
             let enters = !entry.1 && v == values.of(entry.0) && p == place.processor;
             let leaves = !exit.1 && v == values.of(exit.0) && p == self.places[before].processor;
             if enters && state[3 * i + 2] == 0 {
@@ -470,7 +470,7 @@ impl Cycle {
         let Some(i) = self.places.iter().position(|place| place.address == a) else {
             return v == values.other;
         };
-        let (place, before) = (self.places[i], self.before(i));
+        let (place, before) = (self.places[i], self.predecessor(i));
         // Where the initial value is loaded, other stores differ from it.
         let from_initial = place.exit.0 == Store::Initial;
         let spare = if from_initial && values.other == values.initial {
@@ -555,7 +555,7 @@ fn single(id: &SingleId, values: &RoleValues, state: &mut Digits, access: Patter
         PatternAccess::Fence(..) => true,
         PatternAccess::Load(p, a, v) => {
             if a == address {
-                loaded(pattern, p == processor, values, state, v);
+                apply_load(pattern, p == processor, values, state, v);
             }
             true
         }
@@ -567,7 +567,7 @@ fn single(id: &SingleId, values: &RoleValues, state: &mut Digits, access: Patter
                 _ => false,
             };
             if a == address {
-                loaded(pattern, p == processor, values, state, read);
+                apply_load(pattern, p == processor, values, state, read);
             }
             let allowed = single(id, values, state, PatternAccess::Store(p, a, written))
                 && single(id, values, state, PatternAccess::Commit(a, written));
@@ -581,21 +581,23 @@ fn single(id: &SingleId, values: &RoleValues, state: &mut Digits, access: Patter
             v == values.other || thin && v == values.first
         }
         PatternAccess::Store(_, _, v) if v == spare => true,
-        PatternAccess::Store(p, _, v) => stored(pattern, p == processor, values, state, v),
+        PatternAccess::Store(p, _, v) => apply_store(pattern, p == processor, values, state, v),
         PatternAccess::Commit(a, v) if a != address => {
             if pattern == Single::Once && v == values.first {
                 state[2] = 2;
             }
             true
         }
-        PatternAccess::Commit(_, v) => reached(pattern, values, state, v),
+        PatternAccess::Commit(_, v) => apply_arrival(pattern, values, state, v),
         PatternAccess::Absorb(_, a, _) if a != address => true,
-        PatternAccess::Absorb(_, _, v) => absorbed(pattern, (reads_initial, values), state, v),
+        PatternAccess::Absorb(_, _, v) => {
+            apply_absorption(pattern, (reads_initial, values), state, v)
+        }
     }
 }
 
 /// A store at the address of a pattern is absorbed; false if the run is excluded.
-fn absorbed(
+fn apply_absorption(
     pattern: Single,
     (reads_initial, values): (bool, &RoleValues),
     state: &mut Digits,
@@ -710,7 +712,7 @@ fn absorption(
 }
 
 /// A load at the address of a pattern.
-fn loaded(pattern: Single, own: bool, values: &RoleValues, state: &mut Digits, v: usize) {
+fn apply_load(pattern: Single, own: bool, values: &RoleValues, state: &mut Digits, v: usize) {
     match pattern {
         Single::ThinLoad if v == values.first => state[2] = 2,
         Single::Pair(first, second, _) if own => {
@@ -728,7 +730,13 @@ fn loaded(pattern: Single, own: bool, values: &RoleValues, state: &mut Digits, v
 }
 
 /// A store of a distinguished value at the address of a pattern; false if the run is excluded.
-fn stored(pattern: Single, own: bool, values: &RoleValues, state: &mut Digits, v: usize) -> bool {
+fn apply_store(
+    pattern: Single,
+    own: bool,
+    values: &RoleValues,
+    state: &mut Digits,
+    v: usize,
+) -> bool {
     let place = if v == values.first {
         0
     } else if v == values.second {
@@ -765,7 +773,7 @@ fn stored(pattern: Single, own: bool, values: &RoleValues, state: &mut Digits, v
 }
 
 /// A value reaches memory at the address of a pattern; false if the run is excluded.
-fn reached(pattern: Single, values: &RoleValues, state: &mut Digits, v: usize) -> bool {
+fn apply_arrival(pattern: Single, values: &RoleValues, state: &mut Digits, v: usize) -> bool {
     let (first, second): (bool, bool) = (v == values.first, v == values.second);
     let in_memory: Issue = 2;
     match pattern {

@@ -146,7 +146,7 @@ impl Design {
     }
 
     /// Returns the values that can be stored.
-    fn stored(&self) -> std::ops::Range<u32> {
+    fn stored_values(&self) -> std::ops::Range<u32> {
         let first = u32::from(!self.stores_initial);
         first..first + STORED
     }
@@ -230,7 +230,7 @@ impl Design {
                 out.push((format!("load(p{p}, a{a}, v{v})"), next));
             }
         }
-        self.buffered(p, state, out);
+        self.move_buffers(p, state, out);
         for a in 0..ADDRESSES {
             if self.copies && state.copies[p][a] != state.memory[a] {
                 let mut next = state.clone();
@@ -251,7 +251,7 @@ impl Design {
     fn operations(&self, p: usize, state: &State, out: &mut Vec<(String, State)>) {
         let buffer = &state.buffers[p];
         for a in 0..ADDRESSES {
-            for v in self.stored() {
+            for v in self.stored_values() {
                 let mut next = state.clone();
                 let mut label = format!("store(p{p}, a{a}, v{v})");
                 if self.slots[p] == 0 {
@@ -299,7 +299,7 @@ impl Design {
                 let memory = [state.memory[a]];
                 let initial = self.torn.then_some(0);
                 for v in memory.into_iter().chain(initial) {
-                    for w in self.stored() {
+                    for w in self.stored_values() {
                         let mut next = state.clone();
                         self.reach(&mut next, p, a, w);
                         out.push((format!("update(p{p}, a{a}, v{v}, v{w})"), next));
@@ -314,7 +314,7 @@ impl Design {
     }
 
     /// Moves the entries of buffers.
-    fn buffered(&self, p: usize, state: &State, out: &mut Vec<(String, State)>) {
+    fn move_buffers(&self, p: usize, state: &State, out: &mut Vec<(String, State)>) {
         let buffer = &state.buffers[p];
         for i in 0..buffer.len() {
             let (a, v) = buffer[i];

@@ -36,7 +36,7 @@ impl PathOracle for Finite {
         let all = || self.left.iter().map(|v| v[x as usize]);
         (all().min(), all().max())
     }
-    fn refused(&mut self, x: u32) {
+    fn record_unevaluated(&mut self, x: u32) {
         self.refused.push(x);
     }
 }

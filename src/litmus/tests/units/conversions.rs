@@ -1,7 +1,7 @@
 //! Tests of C11: types of constants, promotions and conversions, `_Bool`, scopes, memory orders,
 //! undefined behaviour.
 
-use super::{answer, outcomes, refused, usual};
+use super::{answer, outcomes, refusal, usual};
 use mu_litmus::code::Arch;
 use mu_program::outcome::Verdict;
 
@@ -63,7 +63,7 @@ fn constants_have_the_first_type_that_fits() {
         ("'a", "this character constant is not closed"),
     ] {
         let error =
-            refused(&format!("C t\n{{}}\nP0 (int* x) {{ int r = {e};\n }}\nexists (x=1)\n"));
+            refusal(&format!("C t\n{{}}\nP0 (int* x) {{ int r = {e};\n }}\nexists (x=1)\n"));
         assert!(error.message.contains(message), "{e}: {}", error.message);
     }
 }
@@ -108,12 +108,12 @@ fn booleans_are_0_or_1_after_every_conversion() {
     let text = "C t\n{ _Bool x=2; y=256; bool 0:unused=4; _Bool t[2]={7, 0}; }\n\
                 P0 (atomic_bool* x, _Atomic _Bool* y, bool* z) { int r = atomic_exchange(x, 512); int s = atomic_load(y); *z = 1024; atomic_store(y, 0.0 == 1); }\n\
                 forall (x=1 /\\ 0:r=1)\n";
-    assert!(refused(text).message.contains("expected"), "no floating point");
+    assert!(refusal(text).message.contains("expected"), "no floating point");
     let report = answer(&text.replace("0.0 == 1", "m8").replace("m8", "2 == 1"), &usual(Arch::C));
     assert_eq!(outcomes(&report).into_iter().collect::<Vec<_>>(), ["0:r=1; [x]=1;"]);
     let exchange = "C t\n{ _Bool x=1; _Bool e=2; }\nP0 (atomic_bool* x, bool* e) { int r = atomic_compare_exchange_strong(x, e, 4); }\nforall (0:r=1 /\\ x=1 /\\ x=2)\n";
     assert_eq!(answer(exchange, &usual(Arch::C)).answer.verdict, Verdict::Ok);
-    let add = refused("C t\n{}\nP0 (atomic_bool* x) { atomic_fetch_add(x, 1); }\nexists (x=1)\n");
+    let add = refusal("C t\n{}\nP0 (atomic_bool* x) { atomic_fetch_add(x, 1); }\nexists (x=1)\n");
     assert!(add.message.contains("does not apply to `atomic_bool`"));
 }
 
@@ -148,10 +148,10 @@ fn declarations_end_with_their_block() {
         ),
     ] {
         let error =
-            refused(&format!("C t\n{{}}\nP0 (atomic_int* x) {{ {body} }}\nexists (0:r=1)\n"));
+            refusal(&format!("C t\n{{}}\nP0 (atomic_int* x) {{ {body} }}\nexists (0:r=1)\n"));
         assert!(error.message.contains(message), "{body}: {}", error.message);
     }
-    let types = refused("C t\n{}\nP0 (atomic_int* x) { }\nP1 (atomic_long* x) { }\nexists (x=1)\n");
+    let types = refusal("C t\n{}\nP0 (atomic_int* x) { }\nP1 (atomic_long* x) { }\nexists (x=1)\n");
     assert!(types.message.contains("declared with another type"));
 }
 
@@ -214,7 +214,7 @@ fn undefined_behaviour_leaves_the_answer_open() {
             (Verdict::Unknown, "Unknown"),
             "{text}"
         );
-        assert!(report.left_out().iter().any(|line| line.contains("undefined")), "{text}");
+        assert!(report.dropped_paths().iter().any(|line| line.contains("undefined")), "{text}");
     }
     // Only the evaluated side counts.
     holds(
@@ -228,7 +228,7 @@ fn undefined_behaviour_leaves_the_answer_open() {
 fn comments_and_shifts_are_distinguished() {
     let text = "C t\n{ (*initial*) x=6; }\n(* before *)\nP0 (int* x) { (* in *) int r = (*x) << 2 >> 1; /* two */ }\n(*last*)\nforall (*\n*) (0:r=12)\n";
     assert_eq!(answer(text, &usual(Arch::C)).answer.verdict, Verdict::Ok);
-    let error = refused("C t\n{}\nP0 (int* x) { }\nexists (*x=1)\n");
+    let error = refusal("C t\n{}\nP0 (int* x) { }\nexists (*x=1)\n");
     assert!(error.message.contains("this comment is not closed"));
     assert!(error.notes.iter().any(|n| n.contains("`[x]` is the location `x`")));
 }
@@ -283,10 +283,10 @@ fn values_of_128_bits() {
         ("_Atomic __int128* x", "atomic_fetch_add(x, 1);"),
     ] {
         let text = format!("C t\n{{ }}\nP0 ({parameter}) {{ {body} }}\nforall (true)\n");
-        let error = refused(&text);
+        let error = refusal(&text);
         assert!(error.message.contains("128-bit"), "{text}{error:?}");
     }
-    let error = refused("C t\n{ __int128 x = -1; }\nP0 (__int128* x) { }\nforall (true)\n");
+    let error = refusal("C t\n{ __int128 x = -1; }\nP0 (__int128* x) { }\nforall (true)\n");
     assert!(error.message.contains("128 bits"), "{error:?}");
 }
 
@@ -306,7 +306,7 @@ fn sums_unless_a_value_are_those_of_the_kernel() {
         let report = answer(&text, &usual(Arch::C));
         assert_eq!(report.answer.verdict, Verdict::Ok, "{text}{}", report.answer.text());
     }
-    let error = refused(
+    let error = refusal(
         "C t\n{ }\nP0 (int* x) { int r = __atomic_add_unless{wmb}(x, 1, 0); }\nforall (true)\n",
     );
     assert!(error.message.contains("`wmb`"), "{error:?}");

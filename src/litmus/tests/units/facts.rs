@@ -1,6 +1,6 @@
 //! Tests of the literature with their verdicts, and rejected inputs.
 
-use super::{answer, compile, judge, outcomes, refused, usual};
+use super::{answer, compile, judge, outcomes, refusal, usual};
 use mu_base::{Budget, SourceId};
 use mu_litmus::code::Arch;
 use mu_litmus::report::deciding;
@@ -91,7 +91,7 @@ fn loops_are_unrolled_to_a_bound_that_is_said() {
     let text = "RISCV spin\n{ 0:x6=x; 1:x6=x; 0:x5=1; }\nP0 | P1 ;\nsw x5,0(x6) | L: lw x7,0(x6) ;\n | beqz x7,L ;\nforall (1:x7=1)\n";
     let report = answer(text, &usual(Arch::RiscV));
     assert_eq!((report.unrolled, report.answer.verdict), (Some(2), Verdict::Unknown));
-    assert!(report.left_out().concat().contains("Loops unrolled 2"));
+    assert!(report.dropped_paths().concat().contains("Loops unrolled 2"));
     let found = answer(&text.replace("forall", "exists"), &usual(Arch::RiscV));
     assert_eq!(found.answer.verdict, Verdict::Ok);
 }
@@ -220,7 +220,7 @@ fn facts_of_c() {
     let expected = ["0:r=0; [e]=7; [x]=7;", "0:r=1; [e]=0; [x]=7;"];
     assert_eq!(list.iter().map(String::as_str).collect::<Vec<_>>(), expected);
     let lazy = "C lazy\n{ x=1; }\nP0 (int* x, int* y) { int r = (*x == 1) || (*y = 3, 0); }\nexists (0:r=1)\n";
-    assert!(refused(lazy).message.contains("expected"));
+    assert!(refusal(lazy).message.contains("expected"));
     let fine = "C lazy\n{ x=1; y=4; }\nP0 (int* x, int* y) { int r = *x && *y == 4 && !(*y < 2); int s = -1; }\nexists (0:r=1 /\\ 0:s=-1)\n";
     assert_eq!(answer(fine, &rc11).answer.verdict, Verdict::Ok);
 }
@@ -452,7 +452,7 @@ fn mistakes_have_places() {
         ("RISCV t\n{ (* }\n", "this comment is not closed", "(*"),
     ];
     for (text, message, place) in cases {
-        let d = refused(text);
+        let d = refusal(text);
         assert!(d.message.contains(message), "{text}: {}", d.message);
         let at = d.span.map_or("", |s| &text[s.start as usize..s.end as usize]);
         assert_eq!(at, place, "{text}: {}", d.message);
@@ -462,13 +462,13 @@ fn mistakes_have_places() {
         "(".repeat(5000),
         ")".repeat(5000)
     );
-    assert!(refused(&deep).message.contains("nests more than"));
+    assert!(refusal(&deep).message.contains("nests more than"));
     let deep = format!(
         "C t\n{{}}\nP0 (int* x) {{ *x = {}1{}; }}\nexists (x=1)\n",
         "(".repeat(5000),
         ")".repeat(5000)
     );
-    assert!(refused(&deep).message.contains("nests more than"));
+    assert!(refusal(&deep).message.contains("nests more than"));
 }
 
 /// A flag that depends on the events alone is raised even if the first candidate is forbidden, and

@@ -356,7 +356,7 @@ fn proposition(
 }
 
 /// Returns the random generator of a seed, after generating the program from it.
-fn seeded(arch: Arch, seed: u64) -> (Random, Program) {
+fn seeded_program(arch: Arch, seed: u64) -> (Random, Program) {
     let mut random = Random::new(seed.wrapping_mul(5) + arch as u64);
     let program = program(&mut random, arch, seed);
     (random, program)
@@ -364,7 +364,7 @@ fn seeded(arch: Arch, seed: u64) -> (Random, Program) {
 
 /// Compares both routes on a seed.
 fn compare(arch: Arch, seed: u64) {
-    let (mut random, program) = seeded(arch, seed);
+    let (mut random, program) = seeded_program(arch, seed);
     let all: Vec<Vec<u64>> = interleave::outcomes(&program).into_iter().collect();
     let names = program.names();
     let body = program.text(seed);
@@ -405,7 +405,7 @@ fn compare(arch: Arch, seed: u64) {
 
 /// Returns the words that must occur in the tests of an architecture, because a form that is never
 /// generated is never tested.
-fn required(arch: Arch) -> Vec<String> {
+fn required_words(arch: Arch) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     let mut product = |stems: &[&str], orders: &[&str], ends: &[&str]| {
         for stem in stems {
@@ -495,12 +495,12 @@ fn every_form_is_generated() {
     for arch in [Arch::AArch64, Arch::RiscV, Arch::C] {
         let mut words: BTreeSet<String> = BTreeSet::new();
         for seed in 0..4000 {
-            let lines = seeded(arch, seed).1.instructions();
+            let lines = seeded_program(arch, seed).1.instructions();
             words
                 .extend(lines.iter().map(|l| l.split([' ', '(']).next().unwrap_or("").to_string()));
         }
         let missing: Vec<String> =
-            required(arch).into_iter().filter(|w| !words.contains(w)).collect();
+            required_words(arch).into_iter().filter(|w| !words.contains(w)).collect();
         assert!(missing.is_empty(), "{}: never generated: {missing:?}", arch.name());
     }
 }

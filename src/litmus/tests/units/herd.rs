@@ -24,10 +24,10 @@ const ORDERED: [(&str, &str); 2] = [
 ];
 
 /// The output of herd7: the outcomes and flags of each test.
-type Said = BTreeMap<String, (BTreeSet<String>, bool)>;
+type HerdOutput = BTreeMap<String, (BTreeSet<String>, bool)>;
 
-fn understand(output: &str) -> Said {
-    let mut said = Said::new();
+fn understand(output: &str) -> HerdOutput {
+    let mut said = HerdOutput::new();
     let mut lines = output.lines();
     while let Some(line) = lines.next() {
         let Some(name) = line.strip_prefix("Test ").and_then(|l| l.split(' ').next()) else {

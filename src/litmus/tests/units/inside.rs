@@ -42,7 +42,7 @@ fn judge(text: &str) -> Judge {
         .unwrap_or_else(|d| panic!("{}", d.render(&sources)))
 }
 
-/// A thread of some instructions next to a thread that writes.
+/// Returns a thread of some instructions next to a thread that writes.
 fn test(code: &[&str]) -> String {
     let mut rows = "P0 | P1 ;\n".to_string();
     let other = ["STR X0,[X1]", "STR X0,[X2]"];

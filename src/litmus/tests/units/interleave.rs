@@ -725,7 +725,7 @@ fn step(program: &Program, state: &State, t: usize, ins: &Ins, todo: &mut Vec<St
             let size = |signed| Size { bytes: if *wide { 8 } else { 4 }, signed };
             let pair = |signed: bool| match is_c {
                 true => {
-                    converted(
+                    convert_to_common(
                         r(*a),
                         program.registers[t][*a].size,
                         r(*b),
@@ -780,7 +780,7 @@ fn combine(op: Op, old: u64, given: u64, width: u8) -> u64 {
 }
 
 /// Converts two values of C to their common type, which is returned too.
-fn converted(a: u64, ta: Size, b: u64, tb: Size) -> ((i128, i128), Size) {
+fn convert_to_common(a: u64, ta: Size, b: u64, tb: Size) -> ((i128, i128), Size) {
     let int = Size { bytes: 4, signed: true };
     let promoted = |t: Size| if t.bytes < 4 { int } else { t };
     let (pa, pb) = (promoted(ta), promoted(tb));
@@ -793,7 +793,7 @@ fn converted(a: u64, ta: Size, b: u64, tb: Size) -> ((i128, i128), Size) {
 }
 
 fn arithmetic(op: Op, a: u64, ta: Size, b: u64, tb: Size) -> u64 {
-    let ((x, y), common) = converted(a, ta, b, tb);
+    let ((x, y), common) = convert_to_common(a, ta, b, tb);
     if op == Op::Less {
         return u64::from(x < y);
     }

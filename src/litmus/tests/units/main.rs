@@ -76,7 +76,7 @@ fn answer(text: &str, judge: &Judge) -> TestReport {
         .unwrap_or_else(|d| panic!("{d:?}\n{text}"))
 }
 
-fn refused(text: &str) -> Diagnostic {
+fn refusal(text: &str) -> Diagnostic {
     parse(SourceId::FIRST, text, ParserOptions::default()).expect_err(text)
 }
 

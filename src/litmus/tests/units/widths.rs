@@ -1,7 +1,7 @@
 //! Tests of sizes and types: accesses do not change the size of a variable, and conditions compare
 //! in the types of their operands.
 
-use super::{answer, compile, outcomes, refused, usual};
+use super::{answer, compile, outcomes, refusal, usual};
 use mu_base::{Budget, SourceId};
 use mu_litmus::code::Arch;
 use mu_litmus::file::{ParserOptions, parse};
@@ -11,7 +11,7 @@ use mu_program::outcome::Verdict;
 
 /// Returns the verdict on a test of one thread: an initial state, instructions, a proposition for
 /// `forall`.
-fn all(arch: Arch, initial: &str, code: &[&str], proposition: &str) -> Verdict {
+fn verdict(arch: Arch, initial: &str, code: &[&str], proposition: &str) -> Verdict {
     let text = format!(
         "{} one\n{{ {initial} }}\nP0 ;\n{} ;\nforall ({proposition})\n",
         arch.name(),
@@ -21,7 +21,7 @@ fn all(arch: Arch, initial: &str, code: &[&str], proposition: &str) -> Verdict {
 }
 
 /// Returns the reason why a test of one thread is rejected.
-fn rejected(arch: Arch, initial: &str, code: &[&str]) -> String {
+fn rejection(arch: Arch, initial: &str, code: &[&str]) -> String {
     let text = format!(
         "{} one\n{{ {initial} }}\nP0 ;\n{} ;\nforall (true)\n",
         arch.name(),
@@ -39,15 +39,23 @@ fn rejected(arch: Arch, initial: &str, code: &[&str]) -> String {
 #[test]
 fn a_variable_keeps_its_size_under_narrow_accesses() {
     let arm = Arch::AArch64;
-    assert_eq!(all(arm, "v=1023; 0:X4=v; 0:X5=2;", &["STRB W5,[X4]"], "v=770"), Verdict::Ok);
+    assert_eq!(verdict(arm, "v=1023; 0:X4=v; 0:X5=2;", &["STRB W5,[X4]"], "v=770"), Verdict::Ok);
     assert_eq!(
-        all(arm, "v=-1; 0:X4=v;", &["STRH WZR,[X4,#2]", "LDR W6,[X4]"], "v=65535 /\\ 0:X6=65535"),
+        verdict(
+            arm,
+            "v=-1; 0:X4=v;",
+            &["STRH WZR,[X4,#2]", "LDR W6,[X4]"],
+            "v=65535 /\\ 0:X6=65535"
+        ),
         Verdict::Ok
     );
-    assert_eq!(all(arm, "int64_t v=-1; 0:X4=v;", &["STR WZR,[X4]"], "v=-4294967296"), Verdict::Ok);
+    assert_eq!(
+        verdict(arm, "int64_t v=-1; 0:X4=v;", &["STR WZR,[X4]"], "v=-4294967296"),
+        Verdict::Ok
+    );
     let initial = "uint8_t v[4]={1,2,3,4}; 0:X4=v;";
     assert_eq!(
-        all(
+        verdict(
             arm,
             initial,
             &["LDR W6,[X4]", "STRB WZR,[X4,#1]"],
@@ -57,7 +65,7 @@ fn a_variable_keeps_its_size_under_narrow_accesses() {
     );
     let risc = Arch::RiscV;
     assert_eq!(
-        all(
+        verdict(
             risc,
             "v=770; 0:x8=v;",
             &["lbu x9,0(x8)", "lb x10,1(x8)"],
@@ -66,10 +74,10 @@ fn a_variable_keeps_its_size_under_narrow_accesses() {
         Verdict::Ok
     );
     assert_eq!(
-        all(risc, "v=-1; 0:x8=v;", &["sh x0,2(x8)", "lw x9,0(x8)"], "0:x9=65535 /\\ v=65535"),
+        verdict(risc, "v=-1; 0:x8=v;", &["sh x0,2(x8)", "lw x9,0(x8)"], "0:x9=65535 /\\ v=65535"),
         Verdict::Ok
     );
-    assert_eq!(all(Arch::X86_64, "v=513;", &["movb $7,(v)"], "v=519"), Verdict::Ok);
+    assert_eq!(verdict(Arch::X86_64, "v=513;", &["movb $7,(v)"], "v=519"), Verdict::Ok);
 }
 
 #[test]
@@ -77,7 +85,7 @@ fn conditions_compare_in_the_type_of_what_they_name() {
     let arm = Arch::AArch64;
     // A register is an int, even if it is wider, unless its type is declared.
     assert_eq!(
-        all(
+        verdict(
             arm,
             "v=-1; 0:X4=v;",
             &["LDR W5,[X4]"],
@@ -86,7 +94,7 @@ fn conditions_compare_in_the_type_of_what_they_name() {
         Verdict::Ok
     );
     assert_eq!(
-        all(
+        verdict(
             arm,
             "v=-1; 0:X4=v; uint64_t 0:X5;",
             &["LDR W5,[X4]"],
@@ -95,7 +103,7 @@ fn conditions_compare_in_the_type_of_what_they_name() {
         Verdict::Ok
     );
     assert_eq!(
-        all(
+        verdict(
             arm,
             "0:X5=0x100000002; int64_t 0:X6=0x100000002;",
             &["NOP"],
@@ -107,7 +115,7 @@ fn conditions_compare_in_the_type_of_what_they_name() {
     let initial = "uint8_t a=255; int8_t b=255; uint16_t c=-1; int d=0x80000000; uint64_t e=-1;";
     let same = "a=-1 /\\ a=255 /\\ b=-1 /\\ b=255 /\\ c=65535 /\\ c=-1 /\\ d=-2147483648 /\\ d=2147483648 /\\ e=-1";
     assert_eq!(
-        all(
+        verdict(
             arm,
             initial,
             &["NOP"],
@@ -116,14 +124,19 @@ fn conditions_compare_in_the_type_of_what_they_name() {
         Verdict::Ok
     );
     assert_eq!(
-        all(arm, initial, &["NOP"], "a=511 /\\ not (c=255) /\\ not (d=0) /\\ not (e=0xffffffff)"),
+        verdict(
+            arm,
+            initial,
+            &["NOP"],
+            "a=511 /\\ not (c=255) /\\ not (d=0) /\\ not (e=0xffffffff)"
+        ),
         Verdict::Ok
     );
     // Two registers are compared in full.
-    assert_eq!(all(arm, "0:X5=0x100000002; 0:X6=2;", &["NOP"], "not (0:X5=0:X6)"), Verdict::Ok);
+    assert_eq!(verdict(arm, "0:X5=0x100000002; 0:X6=2;", &["NOP"], "not (0:X5=0:X6)"), Verdict::Ok);
     let risc = ["lw x9,0(x8)", "lwu x10,0(x8)", "lb x11,3(x8)"];
     assert_eq!(
-        all(
+        verdict(
             Arch::RiscV,
             "v=-1; 0:x8=v;",
             &risc,
@@ -132,7 +145,7 @@ fn conditions_compare_in_the_type_of_what_they_name() {
         Verdict::Ok
     );
     assert_eq!(
-        all(
+        verdict(
             Arch::X86_64,
             "",
             &["movl $-1,%eax", "movq $-1,%rbx"],
@@ -145,7 +158,7 @@ fn conditions_compare_in_the_type_of_what_they_name() {
     assert_eq!(answer(c, &usual(Arch::C)).answer.verdict, Verdict::Ok);
     // Addresses are possible values of registers and of variables.
     assert_eq!(
-        all(
+        verdict(
             arm,
             "p=v; 0:X4=p;",
             &["LDR X5,[X4]", "LDR W6,[X5]"],
@@ -165,11 +178,11 @@ fn accesses_beyond_a_variable_are_rejected() {
         (Arch::RiscV, "char v; 0:x8=v;", "lhu x9,0(x8)"),
         (Arch::X86_64, "", "movq $1,(v)"),
     ] {
-        assert!(rejected(arch, initial, &[code]).contains("beyond `v`"), "{code}");
+        assert!(rejection(arch, initial, &[code]).contains("beyond `v`"), "{code}");
     }
-    assert!(rejected(Arch::RiscV, "int64_t v; 0:x8=v;", &["lw x9,2(x8)"]).contains("not aligned"));
+    assert!(rejection(Arch::RiscV, "int64_t v; 0:x8=v;", &["lw x9,2(x8)"]).contains("not aligned"));
     assert!(
-        rejected(Arch::AArch64, "int64_t v[3]; 0:X4=v;", &["LDR X5,[X4,#12]"])
+        rejection(Arch::AArch64, "int64_t v[3]; 0:X4=v;", &["LDR X5,[X4,#12]"])
             .contains("border of 16 bytes")
     );
 }
@@ -182,7 +195,10 @@ fn paths_that_access_no_variable_leave_the_answer_open() {
         "AArch64 stray\n{ v=3; 0:X4=v; }\nP0 ;\nLDR W5,[X4] ;\nLDR W6,[X5] ;\nforall (0:X6=1)\n";
     let report = answer(text, &usual(Arch::AArch64));
     assert_eq!(report.answer.verdict, Verdict::Unknown);
-    assert_eq!(report.left_out(), ["Paths left out: `LDR W6,[X5]` of P0 accesses no variable"]);
+    assert_eq!(
+        report.dropped_paths(),
+        ["Paths left out: `LDR W6,[X5]` of P0 accesses no variable"]
+    );
     let some = "AArch64 some\n{ p=0; 0:X4=p; 1:X4=p; 1:X5=v; v=7; }\nP0 | P1 ;\nLDR X5,[X4] | STR X5,[X4] ;\nLDR W6,[X5] | ;\nexists (0:X6=7)\n";
     let some = some.replace("p=0;", "int64_t p=0;");
     assert_eq!(answer(&some, &usual(Arch::AArch64)).answer.verdict, Verdict::Ok);
@@ -199,7 +215,7 @@ fn conditions_name_what_the_test_has() {
         ("AArch64 t\n{ x=0; }\nP0 ;\nNOP ;\nexists (0:X1=w)\n", "w"),
         ("C t\n{}\nP0 (int* x) { int a = 1; }\nexists (0:b=1)\n", "b"),
     ] {
-        let d = refused(text);
+        let d = refusal(text);
         assert_eq!(d.span.map_or("", |s| &text[s.start as usize..s.end as usize]), name, "{d:?}");
     }
     // A list may contain variables that the test does not access.
@@ -271,7 +287,7 @@ fn arithmetic_keeps_widths() {
         outcomes(&answer(&c, &usual(Arch::C)))
     );
     assert_eq!(
-        all(
+        verdict(
             Arch::RiscV,
             "0:x5=4294967295;",
             &["sext.w x6,x5", "addiw x7,x5,1"],
@@ -285,10 +301,10 @@ fn arithmetic_keeps_widths() {
         ("AArch64 t\n{ 0:X1=x; }\nP0 ;\nLDR W2,[W1] ;\nforall (true)\n", "W1"),
         ("AArch64 t\n{}\nP0 ;\nB.XX L ;\nL: ;\nforall (true)\n", "B.XX"),
     ] {
-        let d = refused(text);
+        let d = refusal(text);
         assert_eq!(d.span.map_or("", |s| &text[s.start as usize..s.end as usize]), place, "{d:?}");
     }
     // After a comparison all orders are known.
     let code = ["CMP W1,W2", "B.LO L", "MOV W3,#1", "L:"];
-    assert_eq!(all(Arch::AArch64, "0:X1=-1; 0:X2=1;", &code, "0:X3=1"), Verdict::Ok);
+    assert_eq!(verdict(Arch::AArch64, "0:X1=-1; 0:X2=1;", &code, "0:X3=1"), Verdict::Ok);
 }

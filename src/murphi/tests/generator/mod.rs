@@ -156,7 +156,7 @@ impl Generator<'_> {
         for _ in 0..1 + self.random.below(4) {
             let ty = self.ty(2);
             let name = self.fresh("x");
-            text += &format!("var {name}: {};\n", self.shown(&ty));
+            text += &format!("var {name}: {};\n", self.type_text(&ty));
             self.variables.push((name, ty, true));
         }
         for _ in 0..self.random.below(3) {
@@ -207,19 +207,19 @@ impl Generator<'_> {
             _ => self.simple(),
         }
     }
-    fn shown(&self, ty: &Type) -> String {
+    fn type_text(&self, ty: &Type) -> String {
         match ty {
             Type::Boolean => "boolean".into(),
             Type::Range(low, high) => format!("{low}..{high}"),
             Type::Enum(n) => format!("E{n}"),
             Type::Scalarset(n) => format!("S{n}"),
             Type::Array(index, element) => {
-                format!("array [{}] of {}", self.shown(index), self.shown(element))
+                format!("array [{}] of {}", self.type_text(index), self.type_text(element))
             }
             Type::Record(fields) => {
                 let all = fields.iter().enumerate();
                 let all: Vec<String> =
-                    all.map(|(n, f)| format!("f{n}: {};", self.shown(f))).collect();
+                    all.map(|(n, f)| format!("f{n}: {};", self.type_text(f))).collect();
                 format!("record {} end", all.join(" "))
             }
         }
@@ -435,7 +435,7 @@ impl Generator<'_> {
             Type::Range(low, high) => Type::Range(low, high.min(low + 2)),
             other => other,
         };
-        let domain = format!("{name}: {}", self.shown(&ty));
+        let domain = format!("{name}: {}", self.type_text(&ty));
         (name, ty, domain)
     }
 
@@ -578,7 +578,7 @@ impl Generator<'_> {
                 self.variables.push((name.clone(), (**index).clone(), false));
                 let body = self.initial(&format!("{place}[{name}]"), element);
                 self.variables.pop();
-                format!("for {name}: {} do {body} end;", self.shown(index))
+                format!("for {name}: {} do {body} end;", self.type_text(index))
             }
             Type::Record(fields) => {
                 let all: Vec<String> = (fields.iter().enumerate())
@@ -591,7 +591,7 @@ impl Generator<'_> {
                 None => {
                     // Without an element in scope: every element, the last one remains.
                     let name = self.fresh("i");
-                    format!("for {name}: {} do {place} := {name}; end;", self.shown(ty))
+                    format!("for {name}: {} do {place} := {name}; end;", self.type_text(ty))
                 }
             },
             simple => match self.safe(simple) {
@@ -664,7 +664,7 @@ impl Generator<'_> {
             if let Some(value) = self.safe(&ty) {
                 let name = self.fresh("v");
                 declarations =
-                    format!(" var {name}: {}; begin {name} := {value};", self.shown(&ty));
+                    format!(" var {name}: {}; begin {name} := {value};", self.type_text(&ty));
                 self.variables.push((name, ty, true));
             }
         }
@@ -702,11 +702,11 @@ impl Generator<'_> {
             _ => second,
         };
         let shown: Vec<String> =
-            parameters.iter().map(|p| format!("{}: {}", p.0, self.shown(&p.1))).collect();
+            parameters.iter().map(|p| format!("{}: {}", p.0, self.type_text(&p.1))).collect();
         let text = format!(
             "function {name}({}): {}; begin if {early} then return {first}; end; return {second}; end;\n",
             shown.join("; "),
-            self.shown(&result)
+            self.type_text(&result)
         );
         let types = parameters.into_iter().map(|p| p.1).collect();
         self.functions.push((name, types, result));
@@ -724,8 +724,10 @@ impl Generator<'_> {
         let body = self.statements(1);
         self.procedures = procedures;
         self.variables = globals;
-        let text =
-            format!("procedure {name}(var {parameter}: {}); begin {body} end;\n", self.shown(&ty));
+        let text = format!(
+            "procedure {name}(var {parameter}: {}); begin {body} end;\n",
+            self.type_text(&ty)
+        );
         self.procedures.push((name, vec![ty]));
         text
     }

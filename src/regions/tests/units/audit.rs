@@ -7,7 +7,7 @@ use mu_regions::audit::AuditRequest;
 use mu_regions::{Audit, Levels, Study, audit, with_parameters};
 
 /// Audits the abstraction of a process with counters against another process of the same shape.
-fn checked(abstracted: &str, concrete: &str, text: &str) -> Result<Audit, Diagnostic> {
+fn audit_abstraction(abstracted: &str, concrete: &str, text: &str) -> Result<Audit, Diagnostic> {
     let (linear, defined) = with_parameters(process(abstracted)?, &["N".into()])?;
     let compiled = Compiled::new(linear, &Confluence::None)?;
     let study = Study::new(&compiled, &defined, &formula(text, &compiled)?, Levels::Coarse)?;
@@ -53,7 +53,7 @@ const FORMULA: &str = "[true* . (exists m: Nat. put(m) && val(m >= N))] false";
 #[test]
 fn right_abstractions_pass_and_missing_steps_are_found() {
     let right = model("m < n", "none");
-    let found = checked(&right, &right, FORMULA).unwrap_or_else(|e| panic!("{e:?}"));
+    let found = audit_abstraction(&right, &right, FORMULA).unwrap_or_else(|e| panic!("{e:?}"));
     assert!(found.samples >= 600 && found.steps > 300 && found.unchecked.is_none(), "{found:?}");
     assert!(found.undecided * 10 < found.steps as u64, "{found:?}");
     // The instance has a step, or a next state, that the abstraction of the other process lacks.
@@ -61,7 +61,7 @@ fn right_abstractions_pass_and_missing_steps_are_found() {
         (model("m < n && n < m", "none"), model("m < n", "none")),
         (right.clone(), model("m < n", "at(n, true)")),
     ] {
-        let error = checked(&one, &two, FORMULA).expect_err("a step is missing");
+        let error = audit_abstraction(&one, &two, FORMULA).expect_err("a step is missing");
         assert_eq!(error.stage, mu_base::Stage::Internal, "{error:?}");
         assert!(error.message.contains("does not cover a step"), "{error:?}");
     }
@@ -75,7 +75,10 @@ fn right_abstractions_pass_and_missing_steps_are_found() {
         ("n > n", "n > N"),
     ] {
         let blind = small.replace("LIMIT", blind);
-        assert!(checked(&blind, &blind, text).is_ok(), "{limit}");
-        assert!(checked(&blind, &small.replace("LIMIT", limit), text).is_err(), "{limit}");
+        assert!(audit_abstraction(&blind, &blind, text).is_ok(), "{limit}");
+        assert!(
+            audit_abstraction(&blind, &small.replace("LIMIT", limit), text).is_err(),
+            "{limit}"
+        );
     }
 }

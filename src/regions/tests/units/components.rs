@@ -4,7 +4,7 @@
 //! A failure prints the seed; `CROWD_SEED=n` replays one, `CROWD_CASES=n` sets the number of cases.
 
 use crate::formula;
-use crate::thread_modular::{plain, random_property, random_text, unbounded};
+use crate::thread_modular::{plain, random_property, random_text, unbounded_model};
 use mu_base::random::Random;
 use mu_base::{Diagnostic, SourceId, Stage};
 use mu_process::linearise::{self, linearise};
@@ -28,17 +28,17 @@ fn instance(text: &str, n: usize) -> ExpandedInstance {
 }
 
 /// Audits samples of all cases against instances. `without`: the index of a local state to remove.
-fn sampled(
+fn audit_samples(
     text: &str,
     property: &str,
     sizes: &[usize],
     (samples, seed): (usize, u64),
     without: Option<usize>,
 ) -> Result<Audit, Diagnostic> {
-    let model = unbounded(text, &[])?;
+    let model = unbounded_model(text, &[])?;
     let mut all = Audit::default();
     let instances: Vec<ExpandedInstance> = sizes.iter().map(|n| instance(text, *n)).collect();
-    for assigned in model.replicas.family.assigned(&formula(property, &model.model)?)? {
+    for assigned in model.replicas.family.assignments(&formula(property, &model.model)?)? {
         let study = Study::new(&model.model, &model.defined, &assigned.formula, Levels::Coarse)?;
         let order: Vec<usize> = (0..assigned.tracked).collect();
         for case in study.cases() {
@@ -86,16 +86,16 @@ const ORDER: &str = "forall p: I. [true* . serve(p) . (!done(p))* . serve(p)] fa
 #[test]
 fn instances_with_components_pass_and_lost_local_states_are_caught() {
     let sizes = [1, 2, 3, 6, SIZE + 1, SIZE + 3];
-    let found = sampled(DESK, ORDER, &sizes, (60, 11), None).unwrap();
+    let found = audit_samples(DESK, ORDER, &sizes, (60, 11), None).unwrap();
     assert!(found.samples >= 6 * 30 && found.steps > 200, "{found:?}");
     assert_eq!((found.unchecked.as_deref(), found.undecided), (None, 0));
     let (mut caught, mut at) = (0, 0);
     loop {
-        let members = others_of(DESK);
+        let members = count_local_states(DESK);
         if at >= members {
             break;
         }
-        if let Err(error) = sampled(DESK, ORDER, &[2, 3], (60, 11), Some(at)) {
+        if let Err(error) = audit_samples(DESK, ORDER, &[2, 3], (60, 11), Some(at)) {
             assert_eq!(error.stage, Stage::Internal, "{}", error.message);
             let notes = error.notes.join("\n");
             assert!(
@@ -112,9 +112,10 @@ fn instances_with_components_pass_and_lost_local_states_are_caught() {
 }
 
 /// Counts the local states of untracked components of a text.
-fn others_of(text: &str) -> usize {
-    let model = unbounded(text, &[]).unwrap();
-    let assigned = model.replicas.family.assigned(&formula(ORDER, &model.model).unwrap()).unwrap();
+fn count_local_states(text: &str) -> usize {
+    let model = unbounded_model(text, &[]).unwrap();
+    let assigned =
+        model.replicas.family.assignments(&formula(ORDER, &model.model).unwrap()).unwrap();
     let study =
         Study::new(&model.model, &model.defined, &assigned[0].formula, Levels::Coarse).unwrap();
     reachable_local_states(&study.model(&study.cases()[0]).unwrap(), &model.replicas).unwrap().len()
@@ -129,7 +130,7 @@ fn random_models_with_components_pass() {
     for seed in first..first + cases {
         let mut r = Random::new(seed);
         let (text, property) = (random_text(&mut r), random_property(&mut r));
-        match sampled(&text, &property, &[2, 4, SIZE + 1], (30, seed), None) {
+        match audit_samples(&text, &property, &[2, 4, SIZE + 1], (30, seed), None) {
             Ok(found) => all.add(found),
             Err(why) => {
                 assert!(

@@ -93,7 +93,7 @@ fn runs_end(
 }
 
 /// Returns whether regions prove a formula; an error if it is unsupported.
-fn proved(specification: &str, text: &str) -> Result<bool, Diagnostic> {
+fn is_proved(specification: &str, text: &str) -> Result<bool, Diagnostic> {
     let (process, defined) = with_parameters(process(specification)?, &["N".into()])?;
     let found = measures(&process, &defined.rigid);
     let model = Compiled::new(process, &Confluence::None)?;
@@ -128,7 +128,7 @@ fn a_parameter_in_a_pattern_is_rejected() {
         act a: Nat; bad;
         proc P(n: Nat) = (n < 14) -> a(n) . P(n + 1) + (n == 14 && f(n)) -> bad . P(n);
         init P(0);";
-    let why = proved(text, "[true* . bad] false").expect_err("false for N = 14");
+    let why = is_proved(text, "[true* . bad] false").expect_err("false for N = 14");
     assert!(why.message.contains("the left-hand side of an equation"), "{why:?}");
 }
 
@@ -161,7 +161,7 @@ fn a_counter_up_to_a_bound() {
             true,
         ),
     ] {
-        assert_eq!(proved(COUNT, text).unwrap(), expected, "{text}");
+        assert_eq!(is_proved(COUNT, text).unwrap(), expected, "{text}");
         let all = (0..6).all(|n| concrete(COUNT, text, n).unwrap() == Verdict::True);
         assert_eq!(all, expected, "{text}");
     }
@@ -170,7 +170,7 @@ fn a_counter_up_to_a_bound() {
 #[test]
 fn what_is_refused_is_named() {
     let refused =
-        |specification: &str, text: &str| proved(specification, text).unwrap_err().message;
+        |specification: &str, text: &str| is_proved(specification, text).unwrap_err().message;
     let text = "[true*] (forall k: Nat. [a(k)] false)";
     assert!(refused(&COUNT.replace("n + 1", "n + n"), text).contains("added to another number"));
     assert!(refused(&COUNT.replace("n + 1", "2 * n"), text).contains("`*`"));
@@ -199,14 +199,14 @@ fn runs_that_end_are_distinguished() {
     let again = "map N: Nat; act a, b: Nat;
         proc P(n: Nat) = (n < N) -> a(n) . P(n + 1) + (n < N) -> b(n) . Q(n + 1); Q(n: Nat) = b(n) . P(0); init P(0);";
     let hang = "map N: Nat; act a, b: Nat; proc P(n: Nat) = (n < N) -> a(n) . P(n + 1) + b(n) . P(n); init P(0);";
-    assert!(proved(COUNT, "mu X. [true] X").unwrap());
-    assert!(!proved(round, "mu X. [true] X").unwrap());
-    assert!(!proved(again, "mu X. [true] X").unwrap());
-    assert!(!proved(hang, "mu X. [true] X").unwrap());
+    assert!(is_proved(COUNT, "mu X. [true] X").unwrap());
+    assert!(!is_proved(round, "mu X. [true] X").unwrap());
+    assert!(!is_proved(again, "mu X. [true] X").unwrap());
+    assert!(!is_proved(hang, "mu X. [true] X").unwrap());
     // Seed 1259: in the abstraction, the growing step and the step that cycles forever coincide.
     let turn = "map N: Nat; act c; proc P(x, y: Nat) = (x == y && x < N && y <= N) -> c . P(x + 1, y + 1) + c . P(0, y); init P(0, 0);";
-    assert!(!proved(turn, "mu X. [true] X").unwrap());
-    assert!(proved(hang, "(mu X. ([exists n: Nat. a(n)] X)) || (nu Y. [true] Y)").unwrap());
+    assert!(!is_proved(turn, "mu X. [true] X").unwrap());
+    assert!(is_proved(hang, "(mu X. ([exists n: Nat. a(n)] X)) || (nu Y. [true] Y)").unwrap());
 }
 
 /// Generates a process of two to four names over two counters and a short list, alone or in
@@ -367,7 +367,7 @@ fn compare(seed: u64, count: u64) -> (usize, usize) {
         let holds = verdicts.iter().all(|v| matches!(v, Ok(Verdict::True)));
         let fails = verdicts.iter().any(|v| matches!(v, Ok(Verdict::False)));
         truths += usize::from(holds);
-        match proved(&specification, &text) {
+        match is_proved(&specification, &text) {
             Ok(true) => {
                 assert!(!fails, "seed {at}: {text}\n{specification}\n{verdicts:?}");
                 both += usize::from(holds);

@@ -4,7 +4,7 @@
 //! points over identities, and quantifiers in many places. A proved formula must hold for each
 //! tested number.
 
-use crate::thread_modular::{concrete, proved};
+use crate::thread_modular::{concrete, is_proved};
 use mu_base::random::Random;
 use mu_pbes::Verdict;
 
@@ -109,7 +109,7 @@ fn second(r: &mut Random) -> String {
 
 /// Generates the shared process: `m: D`, `h: I`, `l: List(I)`, and a message, a bag or a list of
 /// messages.
-fn shared(r: &mut Random) -> (String, String) {
+fn shared_process(r: &mut Random) -> (String, String) {
     let (sort, start, keeps, tests): (&str, &str, &[&str], &[&str]) = *r.choose(&[
         (
             "S",
@@ -202,7 +202,7 @@ fn shared(r: &mut Random) -> (String, String) {
 }
 
 pub(crate) fn random_text(r: &mut Random) -> String {
-    let (first, other, rest) = (component(r), second(r), shared(r));
+    let (first, other, rest) = (component(r), second(r), shared_process(r));
     let (shared, start) = rest;
     let both = r.chance(1, 2);
     let one = if r.chance(1, 4) {
@@ -350,7 +350,7 @@ fn what_is_proved_of_richer_models_holds_for_each_number() {
         let mut r = Random::new(seed);
         let text = random_text(&mut r);
         let property = random_property(&mut r, &text);
-        let answer = match proved(&text, &property) {
+        let answer = match is_proved(&text, &property) {
             Ok(answer) => answer,
             Err(why) => {
                 assert!(

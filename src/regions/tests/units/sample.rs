@@ -60,7 +60,7 @@ fn every_choice_is_like_a_sample() {
         let bases = line.least.len() - 1;
         let wanted_numbers = if bases == 2 { 1 } else { 1 + r.below(2) };
         let literals: Vec<i64> = if r.chance(1, 2) { vec![r.below(4) as i64] } else { Vec::new() };
-        let (strict, joined) = (line.cases(), line.joined());
+        let (strict, joined) = (line.cases(), line.joint_cases());
         assert!(joined.len() <= strict.len(), "seed {seed}");
         for valuation in tuples(bases, 7) {
             let valuation: Vec<i64> = std::iter::once(0).chain(valuation).collect();
@@ -109,7 +109,7 @@ fn every_choice_has_the_order_of_a_sample() {
         let line = random_line(r);
         let bases = line.least.len() - 1;
         let count = if bases == 2 { 2 } else { 2 + r.below(2) };
-        let cases: Vec<Case> = line.cases().into_iter().chain(line.joined()).collect();
+        let cases: Vec<Case> = line.cases().into_iter().chain(line.joint_cases()).collect();
         for case in &cases {
             let rooms = Capacities::new(&line, case, count).unwrap();
             let grains: Vec<Grain> = (0..count)
@@ -127,7 +127,7 @@ fn every_choice_has_the_order_of_a_sample() {
                 }
                 for numbers in tuples(count, 8) {
                     let block = |(n, grain): (&i64, &Grain)| {
-                        (*grain, case.abstracted(*grain, *n, &valuation))
+                        (*grain, case.abstract_number(*grain, *n, &valuation))
                     };
                     let blocks: Vec<(Grain, i64)> =
                         numbers.iter().zip(&grains).map(block).collect();
@@ -145,7 +145,7 @@ fn every_choice_has_the_order_of_a_sample() {
                             );
                             let own = sample.numbers.iter().zip(&grains);
                             let own = own.map(|(n, grain)| {
-                                (*grain, case.abstracted(*grain, *n, &sample.valuation))
+                                (*grain, case.abstract_number(*grain, *n, &sample.valuation))
                             });
                             assert!(own.eq(blocks.iter().copied()), "seed {seed}: {sample:?}");
                         }
@@ -202,8 +202,10 @@ fn choices_are_like_samples(
     for grain in [Grain::Intervals, Grain::Predicates] {
         let mut known: Vec<(Vec<(Grain, i64)>, BTreeSet<Vec<i64>>)> = Vec::new();
         for numbers in tuples(count, 9) {
-            let blocks: Vec<(Grain, i64)> =
-                numbers.iter().map(|n| (grain, case.abstracted(grain, *n, valuation))).collect();
+            let blocks: Vec<(Grain, i64)> = numbers
+                .iter()
+                .map(|n| (grain, case.abstract_number(grain, *n, valuation)))
+                .collect();
             for ((_, block), n) in blocks.iter().zip(&numbers) {
                 let alike = line
                     .predicates
@@ -225,7 +227,7 @@ fn choices_are_like_samples(
                         let own = s
                             .numbers
                             .iter()
-                            .map(|n| (grain, case.abstracted(grain, *n, &s.valuation)));
+                            .map(|n| (grain, case.abstract_number(grain, *n, &s.valuation)));
                         assert!(own.eq(blocks.iter().copied()), "seed {seed}: {s:?}");
                     }
                 }

@@ -27,7 +27,7 @@ fn concrete(text: &str, property: &str, sizes: &[(&str, usize)]) -> Verdict {
     check(&model, &model, &formula(property, &model).unwrap(), chosen, &budget()).unwrap().verdict
 }
 
-fn merged<T>(
+fn with_merged_constants<T>(
     base: &dyn AbstractableModel,
     families: &[(&Family, usize)],
     then: &mut dyn FnMut(&dyn AbstractableModel) -> T,
@@ -35,13 +35,13 @@ fn merged<T>(
     match families.split_first() {
         None => Ok(then(base)),
         Some(((family, tracked), rest)) => {
-            merged(&MergedConstants::new(base, family, *tracked)?, rest, then)
+            with_merged_constants(&MergedConstants::new(base, family, *tracked)?, rest, then)
         }
     }
 }
 
 /// Returns whether a formula is proved for every value of these parameters.
-fn proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic> {
+fn is_proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic> {
     assert_eq!(constant_counts::counting(text), names);
     let tree = |sizes: &[(&str, usize)]| {
         mu_syntax::parse_specification(SourceId::FIRST, &plain(text, sizes)).unwrap()
@@ -62,12 +62,12 @@ fn proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic
     for names in &constants {
         families.push(Family::new(&model, &spec, names)?);
     }
-    families = Family::ordered(families)?;
+    families = Family::sort_families(families)?;
     let mut instances = vec![(formula(property, &model)?, Vec::new())];
     for family in &families {
         let mut next = Vec::new();
         for (f, tracked) in &instances {
-            for assigned in family.assigned(f)? {
+            for assigned in family.assignments(f)? {
                 next.push((assigned.formula, [tracked.as_slice(), &[assigned.tracked]].concat()));
             }
         }
@@ -81,8 +81,9 @@ fn proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic
             let pairs: Vec<(&Family, usize)> =
                 families.iter().zip(tracked.iter().copied()).collect();
             let chosen = Options { evidence: false, ..Options::new(&options) };
-            let answer =
-                merged(&regions, &pairs, &mut |base| check(base, base, &own, chosen, &budget()))??;
+            let answer = with_merged_constants(&regions, &pairs, &mut |base| {
+                check(base, base, &own, chosen, &budget())
+            })??;
             if answer.verdict != Verdict::True {
                 return Ok(false);
             }
@@ -128,7 +129,7 @@ fn a_memory_of_any_size() {
         ),
     ] {
         assert_eq!(
-            proved(&text, property, &["values", "addresses"]).unwrap(),
+            is_proved(&text, property, &["values", "addresses"]).unwrap(),
             expected,
             "{property}"
         );
@@ -141,7 +142,7 @@ fn a_memory_of_any_size() {
     }
 }
 
-/// An array that a step writes at any constant and another one reads.
+/// Returns an array that a step writes at any constant and another one reads.
 fn array_of(entries: &str, (first, other): (&str, &str)) -> String {
     format!(
         "$param addresses: Pos = 2;
@@ -164,7 +165,7 @@ fn entries_of_arrays_at_merged_constants_are_not_lost() {
         ),
         ("forall a: A. [(!store(a))* . load(a, true)] false", true),
     ] {
-        assert_eq!(proved(&text, property, &["addresses"]).unwrap(), expected, "{property}");
+        assert_eq!(is_proved(&text, property, &["addresses"]).unwrap(), expected, "{property}");
         let verdict = concrete(&text, property, &[("addresses", 2)]);
         assert_eq!(verdict == Verdict::True, expected, "{property}");
     }
@@ -175,7 +176,7 @@ fn entries_of_arrays_at_merged_constants_are_not_lost() {
         if entries == "Nat" {
             assert_eq!(concrete(&text, &property, &[("addresses", 1)]), Verdict::False);
         }
-        let why = proved(&text, &property, &["addresses"]).expect_err(&text).message;
+        let why = is_proved(&text, &property, &["addresses"]).expect_err(&text).message;
         assert!(why.contains("are not constants"), "{entries}: {why}");
     }
 }
@@ -185,7 +186,8 @@ fn what_depends_on_the_size_is_refused_by_name() {
     let text = MEMORY.replace("{ a${i} };", "{ a${i} } | a0';");
     let refused = |text: &str, property: &str| {
         let names = constant_counts::counting(text);
-        let answer = proved(text, property, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        let answer =
+            is_proved(text, property, &names.iter().map(String::as_str).collect::<Vec<_>>());
         answer.expect_err(&format!("{property}\n{text}")).message
     };
     let property = "forall a: A, v: V. [store(a, v)] false";
@@ -204,7 +206,7 @@ fn what_depends_on_the_size_is_refused_by_name() {
     // A constructor with arguments may have the name of a constant.
     let overloaded = text.replace("A = struct", "X = struct a0(of: Bool) | x; A = struct");
     assert_ne!(overloaded, text);
-    assert!(proved(&overloaded, property, &["values", "addresses"]).is_ok());
+    assert!(is_proved(&overloaded, property, &["values", "addresses"]).is_ok());
     assert!(
         refused(&overloaded.replace("w != none &&", "(forall u: A. u == b) &&"), property)
             .contains("quantify")
@@ -388,7 +390,7 @@ fn what_is_proved_for_every_size_holds_for_each() {
             .collect();
         let holds = verdicts.iter().all(|v| *v == Verdict::True);
         truths += u64::from(holds);
-        match proved(&text, &property, &["values", "addresses"]) {
+        match is_proved(&text, &property, &["values", "addresses"]) {
             Ok(true) => {
                 assert!(
                     !verdicts.contains(&Verdict::False),
@@ -420,7 +422,7 @@ act a: V;
 proc P(x: V -> Bool) = sum i: V. (!x(i)) -> a(i) . P(x[i -> true]);
 init P(seen);";
     let once = "forall i: V. [true* . a(i) . true* . a(i)] false";
-    assert!(proved(text, once, &["values"]).unwrap());
+    assert!(is_proved(text, once, &["values"]).unwrap());
     let never = "forall i: V. [true* . a(i)] false";
-    assert!(!proved(text, never, &["values"]).unwrap());
+    assert!(!is_proved(text, never, &["values"]).unwrap());
 }

@@ -2,7 +2,7 @@
 //! random models. If termination is proved, no tested instance has a cycle.
 
 use crate::budget;
-use crate::thread_modular::{Unbounded, plain, unbounded};
+use crate::thread_modular::{Unbounded, plain, unbounded_model};
 use mu_base::Diagnostic;
 use mu_base::random::Random;
 use mu_compile::{Compiled, Confluence};
@@ -12,10 +12,10 @@ use mu_regions::{Least, Levels, Study, TerminationResult, least, prove_terminati
 
 /// Returns the steps that may be taken infinitely often, for every `n`, and every `N` if the text
 /// contains it.
-fn found(text: &str) -> Result<TerminationResult, Diagnostic> {
+fn termination_of(text: &str) -> Result<TerminationResult, Diagnostic> {
     let constants: Vec<String> =
         text.contains("map N").then(|| "N".to_string()).into_iter().collect();
-    let Unbounded { model, replicas, defined } = unbounded(text, &constants)?;
+    let Unbounded { model, replicas, defined } = unbounded_model(text, &constants)?;
     let process = model.process();
     let any = TypedStateFormula { kind: StateKind::True, span: mu_base::Span::default() };
     let (data, actions) = (process.data.clone(), process.actions.clone());
@@ -189,7 +189,7 @@ fn each_rule_by_an_example_and_its_neighbours() {
     ];
     for (edits, ends, shown, list, counters, left) in cases {
         let text = edit(NEWS, edits);
-        let found = found(&text).unwrap();
+        let found = termination_of(&text).unwrap();
         // A counter without a bound has no cycle, but infinitely many states.
         let cycle = some_cycle(&text);
         assert!(
@@ -349,11 +349,14 @@ fn random_text(r: &mut Random) -> String {
 /// Compares the proofs for random models with small instances. Returns the numbers of models that
 /// terminate and are proved, that terminate as far as tested and are not proved, that do not
 /// terminate, that are rejected; and among the first those with list and with counter arguments.
-fn compared(seeds: std::ops::Range<u64>, text: &dyn Fn(&mut Random) -> String) -> [usize; 6] {
+fn compare_with_instances(
+    seeds: std::ops::Range<u64>,
+    text: &dyn Fn(&mut Random) -> String,
+) -> [usize; 6] {
     let mut counts = [0; 6];
     for seed in seeds {
         let text = text(&mut Random::new(seed));
-        let found = match found(&text) {
+        let found = match termination_of(&text) {
             Ok(found) => found,
             Err(why) => {
                 assert!(
@@ -390,7 +393,7 @@ fn what_is_shown_to_end_has_no_cycle() {
         |name: &str, or: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(or);
     let (first, cases) = (number("ENDS_SEED", 0), number("ENDS_CASES", 60));
     let [both, alone, prove_termination, refused, lists, counters] =
-        compared(first..first + cases, &random_text);
+        compare_with_instances(first..first + cases, &random_text);
     println!(
         "seeds {first}..{}: {both} shown to end, {alone} end and are not shown to, {prove_termination} do not, {refused} refused",
         first + cases
@@ -404,7 +407,7 @@ fn what_is_shown_to_end_has_no_cycle() {
         crate::thread_modular::random_text as fn(&mut Random) -> String,
         crate::richer::random_text,
     ] {
-        let counts = compared(first..first + cases / 6, &text);
+        let counts = compare_with_instances(first..first + cases / 6, &text);
         println!("the same of other models: {counts:?}");
     }
 }

@@ -10,7 +10,7 @@ use mu_process::linearise::{self, linearise};
 use mu_regions::constant_counts::{self, ConstantCount};
 use mu_regions::replicas::{EXTRA_CONSTANTS, with_list};
 use mu_regions::sizes::SIZE;
-use mu_regions::words::{Letter, WordPart, WordRequest, abstracted, longer, words};
+use mu_regions::words::{Letter, WordPart, WordRequest, abstract_word, longer, words};
 use mu_regions::{
     Levels, Replicas, Study, SymbolicConstants, ThreadModularAbstraction, reachable_local_states,
     with_parameters,
@@ -44,7 +44,7 @@ pub(crate) struct Unbounded {
 }
 
 /// Builds that model from a text with the parameter `n` and these constants.
-pub(crate) fn unbounded(text: &str, constants: &[String]) -> Result<Unbounded, Diagnostic> {
+pub(crate) fn unbounded_model(text: &str, constants: &[String]) -> Result<Unbounded, Diagnostic> {
     assert_eq!(constant_counts::counting(text), ["n"], "{text}");
     let tree = |n: usize| mu_syntax::parse_specification(SourceId::FIRST, &plain(text, n)).unwrap();
     let (at, above) = (tree(SIZE), tree(SIZE + 1));
@@ -72,10 +72,10 @@ pub(crate) fn unbounded(text: &str, constants: &[String]) -> Result<Unbounded, D
 }
 
 /// Returns whether a formula is proved for every `n`.
-pub(crate) fn proved(text: &str, property: &str) -> Result<bool, Diagnostic> {
-    let Unbounded { model, replicas, defined } = unbounded(text, &[])?;
+pub(crate) fn is_proved(text: &str, property: &str) -> Result<bool, Diagnostic> {
+    let Unbounded { model, replicas, defined } = unbounded_model(text, &[])?;
     let options = mu_explore::Options { threads: 1, ..Default::default() };
-    for assigned in replicas.family.assigned(&formula(property, &model)?)? {
+    for assigned in replicas.family.assignments(&formula(property, &model)?)? {
         let study = Study::new(&model, &defined, &assigned.formula, Levels::Coarse)?;
         for case in study.cases() {
             let (regions, own) = (study.model(case)?, study.formula(case)?);
@@ -121,7 +121,7 @@ fn a_lock_for_any_number_of_components() {
         ("forall p: I. [true* . enter(p) . true* . enter(p)] false", false),
         ("forall p, q: I. [true* . release(p) . true* . enter(q)] false", false),
     ] {
-        assert_eq!(proved(LOCK, property).unwrap(), expected, "{property}");
+        assert_eq!(is_proved(LOCK, property).unwrap(), expected, "{property}");
         let all = (1..5).map(|n| concrete(LOCK, property, n)).all(|v| v == Verdict::True);
         assert_eq!(all, expected, "{property}");
     }
@@ -137,14 +137,14 @@ fn what_needs_three_components_is_not_proved() {
     ] {
         assert_eq!(concrete(LOCK, property, 2), Verdict::True, "{property}");
         assert_eq!(concrete(LOCK, property, 3), Verdict::False, "{property}");
-        assert!(!proved(LOCK, property).unwrap(), "{property}");
+        assert!(!is_proved(LOCK, property).unwrap(), "{property}");
     }
 }
 
 #[test]
 fn what_depends_on_the_number_of_components_is_refused_by_name() {
     let property = "forall p: I. [enter(p)] false";
-    let refused = |text: &str| proved(text, property).expect_err(text).message;
+    let refused = |text: &str| is_proved(text, property).expect_err(text).message;
     let edit = |from: &str, to: &str| {
         assert!(LOCK.contains(from), "{from}");
         LOCK.replace(from, to)
@@ -205,8 +205,10 @@ fn what_depends_on_the_number_of_components_is_refused_by_name() {
         ))
         .contains("an equation")
     );
-    assert!(proved(LOCK, "forall p: I. <enter(p)> true").unwrap_err().message.contains("diamond"));
-    assert!(proved(LOCK, "map f: I -> Bool; var p: I; eqn f(p) = head(all) == p; form forall p: I. [enter(p)] val(f(p));").is_err());
+    assert!(
+        is_proved(LOCK, "forall p: I. <enter(p)> true").unwrap_err().message.contains("diamond")
+    );
+    assert!(is_proved(LOCK, "map f: I -> Bool; var p: I; eqn f(p) = head(all) == p; form forall p: I. [enter(p)] val(f(p));").is_err());
 }
 
 /// A property of every number of constants except two, or of all constants except one with an
@@ -220,10 +222,10 @@ proc P(id: I) = put(id) . P(id);
 proc M(h: I, k: I) = sum p: I. get(p) . M(p, h) + (GUARD) -> bad . M(h, k) + e(boss(true)) . e(boss(true)) . M(h, k);
 init allow({c, e, bad}, comm({put | get -> c}, $for i in 0 .. n join \"\" { P(i${i}) || } M(nobody, nobody)));";
     let plain = PAIRS.replace("GUARD", "h != h");
-    assert!(proved(&plain, "[true* . bad] false").unwrap());
+    assert!(is_proved(&plain, "[true* . bad] false").unwrap());
     let two = "forall p: I. [true* . e(p) . e(p)] false";
     assert_eq!(concrete(&plain, two, 1), Verdict::False);
-    assert!(proved(&plain, two).unwrap_err().message.contains("constructors with arguments"));
+    assert!(is_proved(&plain, two).unwrap_err().message.contains("constructors with arguments"));
     let sets = PAIRS
         .replace(" | boss(Bool)", "")
         .replace("nobody $for i in 0 .. n join \"\" { |", "$for i in 0 .. n join \"|\" {");
@@ -234,7 +236,7 @@ init allow({c, e, bad}, comm({put | get -> c}, $for i in 0 .. n join \"\" { P(i$
         assert_eq!(concrete(&text, "[true* . bad] false", at), Verdict::False, "{guard}");
         assert_eq!(concrete(&text, "[true* . bad] false", 3), Verdict::True, "{guard}");
         assert!(
-            proved(&text, "[true* . bad] false").unwrap_err().message.contains("all but some"),
+            is_proved(&text, "[true* . bad] false").unwrap_err().message.contains("all but some"),
             "{guard}"
         );
     }
@@ -249,8 +251,8 @@ fn words_stand_for_longer_ones() {
     assert_eq!(found.len(), 2 + 9);
     for w in &found {
         let letter = |l: &Letter| if let Letter::Tracked(i) = l { Some(*i) } else { None };
-        assert_eq!(abstracted(w.iter().map(letter)), word);
-        assert_eq!(abstracted(longer(w, 2).iter().map(letter)), word);
+        assert_eq!(abstract_word(w.iter().map(letter)), word);
+        assert_eq!(abstract_word(longer(w, 2).iter().map(letter)), word);
     }
     let all = WordRequest { all: true, empty: true, ..wanted };
     assert!(
@@ -393,7 +395,7 @@ fn what_is_proved_for_every_number_of_components_holds_for_each() {
     for seed in first..first + cases {
         let mut r = Random::new(seed);
         let (text, property) = (random_text(&mut r), random_property(&mut r));
-        let answer = match proved(&text, &property) {
+        let answer = match is_proved(&text, &property) {
             Ok(answer) => answer,
             Err(why) => {
                 assert!(

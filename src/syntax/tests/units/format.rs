@@ -8,7 +8,7 @@ fn lines(text: &str) -> String {
 }
 
 /// Formats, and checks the general properties.
-fn checked(text: &str, width: usize) -> String {
+fn format_checked(text: &str, width: usize) -> String {
     let once = format(text, FormatOptions { width });
     assert!(is_same(text, &once), "{text}\n---\n{once}");
     assert_eq!(once, format(&once, FormatOptions { width }), "not idempotent:\n{text}");
@@ -45,7 +45,7 @@ fn spaces() {
         ),
     ];
     for (text, expected) in cases {
-        assert_eq!(checked(text, 100), expected);
+        assert_eq!(format_checked(text, 100), expected);
     }
 }
 
@@ -53,17 +53,17 @@ fn spaces() {
 fn indentation() {
     let text = "proc P(n: Nat) =\na . P(n)\n+ b . (\nc . P(n)\n  % why\n+ d);\nmap f: Nat;\ng: Nat;   % kept\n% at the start\n$if n > 1 {\nact x;\ny: Nat;\n}\neqn f =\n1;\n\n\n\n\ninit P(1);";
     let expected = "proc P(n: Nat) =\n    a . P(n)\n  + b . (\n        c . P(n)\n      % why\n      + d);\nmap f: Nat;\n    g: Nat; % kept\n% at the start\n$if n > 1 {\n  act x;\n      y: Nat;\n}\neqn f =\n      1;\n\n\ninit P(1);\n";
-    assert_eq!(checked(text, 100), expected);
+    assert_eq!(format_checked(text, 100), expected);
     let formula = "% what it says\n[true*] (forall p: C. (\nval(p) => (\n[a] false\n)\n))\n&& true";
     let expected =
         "% what it says\n[true*] (forall p: C. (\n  val(p) => (\n    [a] false\n  )\n))\n&& true\n";
-    assert_eq!(checked(formula, 100), expected);
+    assert_eq!(format_checked(formula, 100), expected);
 }
 
 #[test]
 fn long_lines_are_broken() {
     let text = "act a: Nat; init a(1) . a(2) . a(3) . a(4 + 5 + 6 + 7 + 8) . a(if(true, 1, 2)) + a(9) . a(10) . a(11); % a comment as long as one likes it";
-    let found = checked(text, 60);
+    let found = format_checked(text, 60);
     assert!(
         found.lines().all(|l| l.split('%').next().unwrap().trim_end().len() <= 60)
             && found.lines().count() == 2,

@@ -124,7 +124,7 @@ fn deep_and_long_texts() {
             "{start}"
         );
     }
-    fn nested(n: usize, open: &str, inner: &str, close: &str) -> String {
+    fn nest(n: usize, open: &str, inner: &str, close: &str) -> String {
         format!("{}{inner}{}", open.repeat(n), close.repeat(n))
     }
     let run = || {
@@ -140,27 +140,27 @@ fn deep_and_long_texts() {
             ("f[0 -> ", "]"),
             ("a + (b * ", ")"),
         ] {
-            check(nested(n, open, "a", close), |t| parse_data(source(), t), print::data);
+            check(nest(n, open, "a", close), |t| parse_data(source(), t), print::data);
         }
         for (open, close) in
             [("(", ")"), ("hide({a}, ", ")"), ("a . (b + ", ")"), ("b -> (c + (d) -> ", ")")]
         {
-            check(nested(n, open, "a", close), |t| parse_process(source(), t), print::process);
+            check(nest(n, open, "a", close), |t| parse_process(source(), t), print::process);
         }
         for (open, close) in [("(", ")"), ("[a] (X && ", ")"), ("mu X. !(", ")")] {
-            check(nested(n, open, "X", close), |t| parse_formula(source(), t), print::formula);
+            check(nest(n, open, "X", close), |t| parse_formula(source(), t), print::formula);
         }
         check(
-            format!("[{}]X", nested(n, "(", "a", " . b)*")),
+            format!("[{}]X", nest(n, "(", "a", " . b)*")),
             |t| parse_formula(source(), t),
             print::formula,
         );
         check(
-            format!("[{}]X", nested(n, "!(a || ", "b", ")")),
+            format!("[{}]X", nest(n, "!(a || ", "b", ")")),
             |t| parse_formula(source(), t),
             print::formula,
         );
-        check(nested(n, "List(", "S", ")"), |t| parse_sort(source(), t), print::sort);
+        check(nest(n, "List(", "S", ")"), |t| parse_sort(source(), t), print::sort);
         let n = 8_000;
         for chain in [" + b", " => b", " |> b", " && !c"] {
             check(format!("aaaaa{}", chain.repeat(n)), |t| parse_data(source(), t), print::data);
@@ -199,7 +199,7 @@ fn too_deep_is_refused() {
 }
 
 /// Renders the errors of the parser for a specification.
-fn rendered(result: Result<(), Diagnostic>, text: &str) -> String {
+fn render_error(result: Result<(), Diagnostic>, text: &str) -> String {
     let mut sources = mu_base::SourceMap::new();
     sources.add("t", text);
     let rendered = result.unwrap_err().render(&sources);
@@ -273,7 +273,7 @@ fn errors_in_specifications() {
         ),
         ("init hide(a, b);", "t:1:11: error: unexpected `a`\n  note: expected `{`"),
     ] {
-        let got = rendered(parse_specification(source(), text).map(drop), text);
+        let got = render_error(parse_specification(source(), text).map(drop), text);
         assert_eq!(got, expected, "{text}");
     }
 }
@@ -322,7 +322,7 @@ fn errors_in_formulas() {
             "t:1:12: error: unexpected `)`\n  note: expected `=` or an operator",
         ),
     ] {
-        let got = rendered(parse_formula(source(), text).map(drop), text);
+        let got = render_error(parse_formula(source(), text).map(drop), text);
         assert_eq!(got, expected, "{text}");
     }
     for (text, expected) in [
@@ -342,7 +342,7 @@ fn errors_in_formulas() {
             "t:1:6: error: unexpected end of the text\n  note: expected `,`, `]` or an operator\n  note: the `[` in `[1, 2` is not closed",
         ),
     ] {
-        let got = rendered(parse_data(source(), text).map(drop), text);
+        let got = render_error(parse_data(source(), text).map(drop), text);
         assert_eq!(got, expected, "{text}");
     }
 }

@@ -11,7 +11,7 @@ fn run(text: &str, defines: &[(&str, &str)]) -> (Result<ExpandedText, Diagnostic
     (expand("t.spec", text, &defines, &mut sources), sources)
 }
 
-fn expanded(text: &str, defines: &[(&str, &str)]) -> String {
+fn expansion(text: &str, defines: &[(&str, &str)]) -> String {
     let (result, sources) = run(text, defines);
     match result {
         Ok(e) => {
@@ -23,7 +23,7 @@ fn expanded(text: &str, defines: &[(&str, &str)]) -> String {
     }
 }
 
-fn refused(text: &str, defines: &[(&str, &str)]) -> (Stage, String) {
+fn refusal(text: &str, defines: &[(&str, &str)]) -> (Stage, String) {
     let (result, sources) = run(text, defines);
     match result {
         Ok(e) => panic!("{text:?} is accepted: {:?}", e.text),
@@ -94,7 +94,7 @@ fn table_of_expansions() {
         ("act a; {$for i in 0..1 {}} {", "act a; {} {"),
     ];
     for (text, expected) in table {
-        assert_eq!(expanded(text, &[]), *expected, "{text}");
+        assert_eq!(expansion(text, &[]), *expected, "{text}");
     }
 }
 
@@ -206,7 +206,7 @@ fn table_of_errors() {
         ("$for i in 0 .. 1000 { $for j in 0 .. 1001 {} }", Usage, &["more than 1000000 copies"]),
     ];
     for (text, stage, parts) in table {
-        let (found, message) = refused(text, &[]);
+        let (found, message) = refusal(text, &[]);
         assert_eq!(found, *stage, "{text}: {message}");
         for part in *parts {
             assert!(message.contains(part), "{text}: expected {part:?} in\n{message}");
@@ -248,14 +248,14 @@ fn table_of_bad_defines() {
         (&[("low", "true")], &["`true` is not of sort Int", "expected an integer"]),
     ];
     for (defines, parts) in table {
-        let (stage, message) = refused(text, defines);
+        let (stage, message) = refusal(text, defines);
         assert_eq!(stage, Stage::Usage, "{defines:?}: {message}");
         for part in *parts {
             assert!(message.contains(part), "{defines:?}: expected {part:?} in\n{message}");
         }
     }
     assert!(
-        refused("init delta;", &[("n", "1")]).1.contains("the specification has no parameters")
+        refusal("init delta;", &[("n", "1")]).1.contains("the specification has no parameters")
     );
     assert_eq!(parse_define("n=3").unwrap(), ("n".to_string(), "3".to_string()));
     for bad in ["", "n", "=3", "n=", "3n=1", "a b=1"] {
@@ -312,12 +312,12 @@ fn deep_and_long_inputs_are_rejected_without_panic() {
         format!("${{true{}}}", " => true".repeat(deep)),
         "$if true {".repeat(deep),
     ] {
-        assert_eq!(refused(&text, &[]).0, Stage::Syntax);
+        assert_eq!(refusal(&text, &[]).0, Stage::Syntax);
     }
     let braces = format!("$if true {{ {}{} }}", "{".repeat(deep), "}".repeat(deep));
-    assert_eq!(expanded(&braces, &[]).len(), 2 * deep);
+    assert_eq!(expansion(&braces, &[]).len(), 2 * deep);
     let long = format!("$for i in 0 .. 1000000 {{ {} }}", "x".repeat(100));
-    let (stage, message) = refused(&long, &[]);
+    let (stage, message) = refusal(&long, &[]);
     assert!(stage == Stage::Usage && message.contains("longer than 64 MiB"), "{message}");
 }
 

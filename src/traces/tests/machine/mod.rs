@@ -124,7 +124,7 @@ fn candidates(machine: Machine, thread: &[Op], left: &[usize]) -> Vec<usize> {
 }
 
 /// True if a run of the machine explains all values.
-pub fn allowed(machine: Machine, threads: &[Vec<Op>], last: &[(u32, u64)]) -> bool {
+pub fn allows(machine: Machine, threads: &[Vec<Op>], last: &[(u32, u64)]) -> bool {
     let places = threads.iter().flatten().map(|o| o.place + 1);
     let places = places.chain(last.iter().map(|l| l.0 + 1)).max().unwrap_or(0);
     let start = State {

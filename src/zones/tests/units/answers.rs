@@ -74,12 +74,16 @@ fn answer(specification: &str, text: &str, most: usize) -> Result<Answer, Diagno
 }
 
 /// Checks a certificate against a specification.
-fn checked(specification: &str, text: &str, certificate: &str) -> Result<Verified, Diagnostic> {
+fn check_certificate(
+    specification: &str,
+    text: &str,
+    certificate: &str,
+) -> Result<Verified, Diagnostic> {
     with_question(specification, text, 1, |question| verify(question, certificate))
 }
 
 /// Proves a formula by cells, in a second.
-fn confirmed(specification: &str, text: &str) -> Result<Verified, Diagnostic> {
+fn confirm_by_cells(specification: &str, text: &str) -> Result<Verified, Diagnostic> {
     let start = Instant::now();
     let enough = || start.elapsed() > Duration::from_secs(1);
     with_question(specification, text, 1, |question| confirm(question, &enough))
@@ -91,7 +95,7 @@ fn verdict(specification: &str, text: &str) -> String {
         Ok(Answer::True(proof)) => {
             assert!(proof.audited.samples > 0, "no samples: {text}");
             let certificate = proof.certificate.expect("it was wanted");
-            match checked(specification, text, &certificate) {
+            match check_certificate(specification, text, &certificate) {
                 Ok(_) => "true".into(),
                 Err(why) => format!("true, but the certificate is refused: {why:?}\n{certificate}"),
             }
@@ -184,12 +188,12 @@ fn numbers_of_a_certificate_belong_to_their_sorts() {
     let (never, violated) = (text("n == 1 && n == 2"), text("n == 0"));
     let Ok(Answer::True(proof)) = answer(&never, NO_BAD, 4_000) else { panic!("no proof") };
     let certificate = proof.certificate.expect("it was wanted");
-    assert!(checked(&never, NO_BAD, &certificate).is_ok());
+    assert!(check_certificate(&never, NO_BAD, &certificate).is_ok());
     // Without zero, no obligation has a violation, but `b` leads to zero.
     let without_zero = certificate.replace("numbers Nat", "numbers Pos");
     assert_ne!(certificate, without_zero);
     for text in [never, violated] {
-        assert!(checked(&text, NO_BAD, &without_zero).is_err(), "{without_zero}");
+        assert!(check_certificate(&text, NO_BAD, &without_zero).is_err(), "{without_zero}");
     }
 }
 
@@ -204,10 +208,10 @@ fn a_certificate_rests_on_no_pattern_of_an_undecided_term() {
     let never = text("false");
     let Ok(Answer::True(proof)) = answer(&never, NO_BAD, 4_000) else { panic!("no proof") };
     let certificate = proof.certificate.expect("it was wanted");
-    assert!(checked(&never, NO_BAD, &certificate).is_ok());
+    assert!(check_certificate(&never, NO_BAD, &certificate).is_ok());
     // The rewriter does not evaluate the condition, so that the second equation seems to apply.
     let violated = text("exists i: Nat. i == n");
-    assert!(checked(&violated, NO_BAD, &certificate).is_err());
+    assert!(check_certificate(&violated, NO_BAD, &certificate).is_err());
 }
 
 #[test]
@@ -268,7 +272,8 @@ fn formulas_about_numbers() {
     ]);
 }
 
-/// A number or a condition over the counters `n`, `m` and the parameter; `#` stands for a number.
+/// Returns a number or a condition over the counters `n`, `m` and the parameter; `#` stands for a
+/// number.
 fn term(random: &mut Random, shapes: &[&str], depth: usize) -> String {
     const NUMBERS: [&str; 12] = [
         "n",
@@ -367,7 +372,7 @@ fn random_models_agree_with_instances() {
         let found = answer(&model, text, 1_500)
             .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{model}\n{text}"));
         all += 1;
-        let cells = confirmed(&model, text).is_ok();
+        let cells = confirm_by_cells(&model, text).is_ok();
         let proof = cells || matches!(found, Answer::True(_));
         by_cells += usize::from(cells);
         let mut every = true;
@@ -389,8 +394,8 @@ fn random_models_agree_with_instances() {
     assert!(seeds.end - seeds.start < 30 || proved * 4 > all / 2, "{proved} of {all}");
 }
 
-/// A model with one digit or comparison changed.
-fn changed(random: &mut Random, model: &str) -> String {
+/// Returns a model with one digit or comparison changed.
+fn mutate(random: &mut Random, model: &str) -> String {
     let start = model.find("proc C").expect("a process");
     let places: Vec<usize> = model
         .char_indices()
@@ -424,14 +429,14 @@ fn certificates_are_checked() {
         let Ok(Answer::True(proof)) = answer(&model, text, 100) else { continue };
         let certificate = proof.certificate.expect("it was wanted");
         proofs += 1;
-        if let Err(why) = checked(&model, text, &certificate) {
+        if let Err(why) = check_certificate(&model, text, &certificate) {
             open.push(format!("seed {seed}: {} {:?}\n{model}\n{text}", why.message, why.notes));
         }
         for _ in 0..3 {
-            let other = changed(&mut random, &model);
+            let other = mutate(&mut random, &model);
             let violated = (0..=6).any(|n| matches!(concrete(&other, text, n), Ok(Some(false))));
             if violated {
-                let found = checked(&other, text, &certificate);
+                let found = check_certificate(&other, text, &certificate);
                 assert!(found.is_err(), "seed {seed}: accepted for\n{other}\n{text}");
                 refused += 1;
             }
@@ -465,7 +470,7 @@ fn cells_show_formulas_about_bounds() {
         (small, NO_BAD),
     ];
     for (text, formula) in holds {
-        let found = confirmed(&format!("{HEAD}{text}"), formula);
+        let found = confirm_by_cells(&format!("{HEAD}{text}"), formula);
         let found = found.unwrap_or_else(|why| panic!("{text}\n{formula}: {why:?}"));
         assert!(
             found.initiation > 0 && found.consecution > 0 && found.obligations > 0,
@@ -488,7 +493,7 @@ fn cells_show_formulas_about_bounds() {
         (count, "[true*] (forall x, y: Nat. (val(y < 3) => [u(x) || w(y)] false))", "do not show"),
     ];
     for (text, formula, why) in open {
-        let found = confirmed(&format!("{HEAD}{text}"), formula);
+        let found = confirm_by_cells(&format!("{HEAD}{text}"), formula);
         let found = found.expect_err(formula).message;
         assert!(found.contains(why), "{text}\n{formula}: {found}");
     }
@@ -532,7 +537,7 @@ fn mutated_certificates_are_refused() {
         }
         let Ok(Answer::True(proof)) = answer(&model, text, 100) else { continue };
         let certificate = proof.certificate.expect("it was wanted");
-        if checked(&model, text, &certificate).is_err() {
+        if check_certificate(&model, text, &certificate).is_err() {
             continue;
         }
         let parts: Vec<&str> = certificate.split("\nobligation ").collect();
@@ -547,7 +552,7 @@ fn mutated_certificates_are_refused() {
                     out += &format!("\nobligation {}\nbound 1 0 4\nbound 0 1 -5\n", o.trim_end());
                 }
             }
-            let found = checked(&model, text, &out);
+            let found = check_certificate(&model, text, &out);
             assert!(found.is_err(), "seed {seed}: accepted without {chosen}\n{model}\n{text}");
             refused += 1;
         }

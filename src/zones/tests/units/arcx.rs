@@ -41,7 +41,7 @@ pub struct SymbolicModel {
 
 /// Returns the specification, its linear process over parameters without a value, the constants
 /// that are parameters now, and the constants that have a component each.
-fn linearised(
+fn linearise_model(
     tree: &Specification,
     constants: &[String],
     cores: Option<&ConstantCount>,
@@ -63,14 +63,14 @@ fn linearised(
 
 /// Builds the model of a specification over constants without a value. `tree`: the specification
 /// for a number of components, which may be any if `any_number` is true.
-pub fn unbounded(
+pub fn unbounded_model(
     tree: &dyn Fn(usize) -> Specification,
     constants: &[String],
     any_number: bool,
 ) -> SymbolicModel {
     let with_size = tree(SIZE);
     if !any_number {
-        let (_, process, defined, _) = linearised(&with_size, constants, None);
+        let (_, process, defined, _) = linearise_model(&with_size, constants, None);
         let model = Compiled::new(process, &Confluence::None).unwrap();
         return SymbolicModel {
             model,
@@ -84,9 +84,9 @@ pub fn unbounded(
     let counted = constant_counts::constants(SIZE, &with_size, &with_size_plus_one)
         .map_err(|d| d.what)
         .unwrap();
-    let (spec, process, defined, names) = linearised(&with_size, constants, Some(&counted));
+    let (spec, process, defined, names) = linearise_model(&with_size, constants, Some(&counted));
     let (_, larger, _, larger_names) =
-        linearised(&with_size_plus_one, constants, Some(&counted.larger()));
+        linearise_model(&with_size_plus_one, constants, Some(&counted.larger()));
     let model = Compiled::new(process, &Confluence::None).unwrap();
     let list = counted.list.as_deref();
     let replicas = Replicas::new(&model, &spec, &names, list, (&larger, &larger_names)).unwrap();
@@ -121,7 +121,7 @@ fn arcx_of(text: &str, with_cores: bool, any_size: &[(&str, &str)]) -> SymbolicM
         let out = expand(size);
         mu_syntax::parse_specification(out.source, &out.text).unwrap()
     };
-    let mut model = unbounded(&tree, &constants, with_cores);
+    let mut model = unbounded_model(&tree, &constants, with_cores);
     let sorts: Vec<&str> = any_size.iter().map(|s| s.1).collect();
     model.sizes = self::any_size(&model, &sorts);
     model
@@ -132,7 +132,7 @@ pub fn any_size(model: &SymbolicModel, sorts: &[&str]) -> Vec<AnySize> {
     let signature = &model.model.process().data.signature;
     let of = |sort: &str| {
         let named = (0..signature.sorts.len()).map(SortId::new);
-        let mut named = named.filter_map(|s| Some((s, signature.sorts.named_of(s)?)));
+        let mut named = named.filter_map(|s| Some((s, signature.sorts.declared_sort(s)?)));
         let (sort, own) = named.find(|(_, own)| own.name == sort).unwrap();
         let numbered = |op: &OpId| signature.op(*op).name.ends_with(|c: char| c.is_ascii_digit());
         let constants = own.constructors.iter().copied().filter(numbered).collect();

@@ -100,7 +100,7 @@ fn constraints_are_decided_as_by_enumeration() {
             thresholds.add(x, y, random.below(7) as i64 - 3);
         }
         let places: Vec<u64> = (1..=n as u64).collect();
-        let rounded = thresholds.rounded(&zone, &places, &vec![Some(0); n]);
+        let rounded = thresholds.round_up(&zone, &places, &vec![Some(0); n]);
         assert!(rounded.includes(&zone), "seed {seed}");
         assert!(solutions.iter().all(|v| rounded.holds(v)), "seed {seed}");
     }

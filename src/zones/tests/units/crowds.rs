@@ -1,7 +1,7 @@
 //! Random models with components of any number, shared data, lists of identities, and counters:
 //! what the checker proves for every number is true of the instances with one to three components.
 
-use crate::arcx::{confirm_within, unbounded};
+use crate::arcx::{confirm_within, unbounded_model};
 use mu_base::random::Random;
 use mu_base::{Budget, Limits, SourceId, SourceMap};
 use mu_compile::{Compiled, Confluence};
@@ -107,7 +107,7 @@ fn what_pairs_show_for_every_number_is_true_of_instances() {
     for seed in seeds.clone() {
         let mut random = Random::new(seed);
         let text = model(&mut random);
-        let any = unbounded(&|n| tree(&text, n), &["N".into()], true);
+        let any = unbounded_model(&|n| tree(&text, n), &["N".into()], true);
         for formula in FORMULAS {
             let found = confirm_within(&any, formula, Duration::from_secs(2));
             let sizes = [(1, 0), (1, 2), (2, 0), (2, 1), (2, 2), (3, 1)];

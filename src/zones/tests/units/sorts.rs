@@ -1,7 +1,7 @@
 //! Random models with sorts of any size, a memory, messages, bags, lists, and counters: what the
 //! checker proves for every size is true of the instances with one to three constants.
 
-use crate::arcx::{any_size, confirm_within, unbounded};
+use crate::arcx::{any_size, confirm_within, unbounded_model};
 use crate::crowds::instance_verdict;
 use mu_base::random::Random;
 use mu_base::{SourceId, SourceMap};
@@ -133,7 +133,7 @@ fn what_is_shown_for_every_size_is_true_of_instances() {
         let crowd = seed % 2 == 1;
         let text = model(&mut random, crowd);
         let of = |n: usize| tree(&text, (SIZE, SIZE, n));
-        let mut any = unbounded(&of, &["N".into()], crowd);
+        let mut any = unbounded_model(&of, &["N".into()], crowd);
         any.sizes = any_size(&any, &["D", "A"]);
         for formula in FORMULAS {
             let found = confirm_within(&any, formula, Duration::from_secs(2));
@@ -174,7 +174,7 @@ fn entries_of_an_array_of_truth_values_are_chosen() {
         let text = template::expand("x", text, &defines, &mut SourceMap::new()).unwrap().text;
         mu_syntax::parse_specification(SourceId::FIRST, &text).unwrap()
     };
-    let mut any = unbounded(&tree, &[], false);
+    let mut any = unbounded_model(&tree, &[], false);
     // An array stays one parameter.
     let spec = mu_process::typecheck::check_specification(&tree(SIZE)).unwrap();
     let options = LineariserOptions { unfold: false, ..LineariserOptions::of_any_size(&[]) };
