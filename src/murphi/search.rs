@@ -757,11 +757,11 @@ impl Search<'_> {
         black_box(touched);
         let mut touched = 0;
         self.candidates.clear();
-        for hash in &self.hashes {
+        self.candidates.extend(self.hashes.iter().map(|hash| {
             let (candidate, part) = self.states.candidate(*hash);
-            self.candidates.push(candidate);
             touched ^= part;
-        }
+            candidate
+        }));
         black_box(touched);
         let checks = !self.covers.is_empty() || !self.liveness.is_empty();
         // Rules are in the order of the text for each state; a state has at most all rules.
