@@ -140,3 +140,29 @@ exists (0:RBX=0 /\\ 1:RAX=0)
         }
     }
 }
+
+/// An update that reads the value that only it stores.
+#[test]
+fn an_update_that_reads_its_own_value_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name).display().to_string();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let interface = file("u.interface", "initial 0; load load(p,a,v); update update(p,a,v,w);\n");
+    let test = file(
+        "u.litmus",
+        "X86 u\n{ x=0; }\n P0 ;\n MOV EAX,$1 ;\n XCHG [x],EAX ;\nforall (0:EAX=0)\n",
+    );
+    for (own, code) in [("(0,\"update(0,0,1,1)\",0)\n", 1), ("(0,\"load(0,0,0)\",0)\n", 0)] {
+        let text = format!("des (0,3,1)\n{own}(0,\"update(0,0,0,1)\",0)\n(0,\"load(0,0,1)\",0)\n");
+        let machine = file("u.aut", &text);
+        let words = ["litmus", &test, "--machine", &machine, "--interface", &interface];
+        let outcome = mu_check(&words.into_iter().chain(["--model", "tso"]).collect::<Vec<_>>());
+        let result = &outcome.json["tests"][0];
+        assert_eq!(outcome.code, code, "{result}");
+        let forbidden = result["forbidden_but_shown"].as_array().unwrap();
+        assert_eq!(forbidden.len() as i32, code, "{result}");
+    }
+}

@@ -254,6 +254,22 @@ fn the_run_of_an_unsafe_system_is_drawn_and_is_one_of_its_model() {
         "{drawn}"
     );
     assert_eq!(mu_check(&["prove", &path("open.cub"), "--evidence", &path("why.xyz")]).code, 2);
+    // A cell that the run reads and then writes starts with the value that is read.
+    for (sort, requires, update, start) in [
+        ("e0", "X[p] = Y[p]", "B", "Y[#1] = A"),
+        ("word8", "Y[p] = 5", "Y[p] + 1", "Y[#1] = 5"),
+        ("proc", "Y[p] <> p", "p", "Y[#1] = #2"),
+    ] {
+        let text = format!(
+            "type e0 = A | B\narray X[proc] : e0\narray Y[proc] : {sort}\ninit (p) {{ X[p] = A }}\n\
+             unsafe (x) {{ X[x] = B }}\ntransition t ([p])\nrequires {{ {requires} && X[p] = A }}\n\
+             {{ X[p] := B; Y[p] := {update} }}\n"
+        );
+        std::fs::write(path("read.cub"), text).unwrap();
+        let refuted = mu_check(&["prove", &path("read.cub"), "--evidence", &path("read.aut")]);
+        assert_eq!(refuted.code, 1, "{sort}: {}", refuted.stderr);
+        assert!(refuted.json.to_string().contains(start), "{sort}: {}", refuted.json);
+    }
 }
 
 /// Writes a system with this many transitions, branches of a case, or processes in its unsafe

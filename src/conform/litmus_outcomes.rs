@@ -9,7 +9,8 @@
 //! load. If the machine has such histories, the candidates of the test with a further processor
 //! are compared too, without the operations of that processor: it stores values that the test does
 //! not store there, as many as a history of the machine loads. Values have no names in histories,
-//! so these are the values of the condition first, then other values of the test.
+//! so these are the values of the condition first, then other values of the test. An update may
+//! also read the value that only it stores; then the further processor stores that value as well.
 
 use crate::history_set::HistorySet;
 use ahash::AHashSet;
@@ -33,6 +34,8 @@ pub struct Behaviour {
     histories: AHashSet<History>,
     /// The largest number of values of a location that a history loads and does not store.
     unsourced: usize,
+    /// True if an update of a history reads a value that only it stores.
+    reads_itself: bool,
 }
 
 impl Behaviour {
@@ -40,7 +43,8 @@ impl Behaviour {
     pub fn new(programs: HistorySet, histories: AHashSet<History>) -> Self {
         let open = histories.iter().filter(|h| !h.is_sourced());
         let unsourced = open.map(unsourced_count).max().unwrap_or(0);
-        Behaviour { programs, histories, unsourced }
+        let reads_itself = histories.iter().any(reads_itself);
+        Behaviour { programs, histories, unsourced, reads_itself }
     }
     /// Returns the programs that the machine can execute.
     pub fn programs(&self) -> &HistorySet {
@@ -66,6 +70,16 @@ fn unsourced_count(history: &History) -> usize {
         }
     }
     counts.into_iter().max().unwrap_or(0)
+}
+
+/// True if an update of a history reads a value that only it stores.
+fn reads_itself(history: &History) -> bool {
+    let operations = || history.threads.iter().flatten();
+    operations().filter(|o| o.kind == EventKind::Update && o.read_value() == o.value).any(|o| {
+        let stores = operations()
+            .filter(|w| w.kind.writes() && (w.location, w.value) == (o.location, o.value));
+        o.value != 0 && stores.count() == 1
+    })
 }
 
 /// The outcomes of a test.
@@ -300,8 +314,13 @@ impl Events<'_> {
 type StoredValues = BTreeSet<(u32, u64)>;
 
 /// Returns the test with a further processor, which stores to each location `count` values that the
-/// test does not store there.
-fn with_unsourced(test: &LitmusTest, stored: &StoredValues, count: usize) -> LitmusTest {
+/// test does not store there, and those in `own`.
+fn with_unsourced(
+    test: &LitmusTest,
+    stored: &StoredValues,
+    own: &StoredValues,
+    count: usize,
+) -> LitmusTest {
     let mut preferred = test.question.prop.constants();
     preferred.extend(stored.iter().map(|s| s.1));
     let mut thread = Thread::default();
@@ -316,6 +335,7 @@ fn with_unsourced(test: &LitmusTest, stored: &StoredValues, count: usize) -> Lit
                 values.push(value);
             }
         }
+        values.extend(own.iter().filter(|(l, _)| *l == location).map(|s| s.1));
         let address =
             test.layout.variables()[cell.variable as usize].address + u64::from(cell.offset);
         for value in values {
@@ -440,7 +460,7 @@ pub fn outcomes(
     let question = test.question.clone();
     let wanted = conditionals(&test);
     let processors = test.threads.len();
-    let mut stored = StoredValues::new();
+    let (mut stored, mut own) = (StoredValues::new(), StoredValues::new());
     let (mut stop, cut) = mu_litmus::report::for_each_candidate(
         &mut test,
         judge,
@@ -450,6 +470,12 @@ pub fn outcomes(
             let skeleton = candidate.execution.skeleton;
             for event in skeleton.events().iter().filter(|e| e.kind.writes()) {
                 stored.extend(event.location.map(|l| (l, event.value)));
+            }
+            let amo = skeleton.relation(RelationId::AMO);
+            for (e, event) in skeleton.events().iter().enumerate() {
+                if machine.reads_itself && amo.predecessors(e).next().is_some() {
+                    own.extend(event.location.map(|l| (l, event.value)));
+                }
             }
             let counts = question.counts(candidate.outcome);
             let events = Events { tags: &tags_of, judge, skeleton, processors };
@@ -478,8 +504,8 @@ pub fn outcomes(
     if unsupported || cut {
         return Ok(Err("it has operations that machines do not have".into()));
     }
-    if machine.unsourced > 0 && stop == Stop::Complete {
-        let mut further = with_unsourced(&test, &stored, machine.unsourced);
+    if (machine.unsourced > 0 || !own.is_empty()) && stop == Stop::Complete {
+        let mut further = with_unsourced(&test, &stored, &own, machine.unsourced);
         (stop, _) = mu_litmus::report::for_each_candidate(
             &mut further,
             judge,

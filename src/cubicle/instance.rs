@@ -328,8 +328,8 @@ impl Machine<'_> {
         Err(Diagnostic::new(Stage::Internal, message))
     }
     /// Chooses values for the open cells of a run, so that the claim holds for the processes at the
-    /// end. No step reads an open cell before it is written or the run ends, so any value is
-    /// possible that no assumption contradicts.
+    /// end and each step is enabled. A cell that no step reads before it is written gets a value
+    /// that no assumption contradicts.
     pub fn choose_open_values(
         &self,
         run: &ReplayedRun,
@@ -359,20 +359,12 @@ impl Machine<'_> {
             after = fits.find(|s| self.respects_assumptions(s))?;
         }
         let mut states = vec![after];
-        for state in run
-            .steps
-            .iter()
-            .rev()
-            .skip(1)
-            .map(|s| &s.1)
-            .chain((!run.steps.is_empty()).then_some(&run.start))
-        {
+        let befores = std::iter::once(&run.start).chain(run.steps.iter().map(|s| &s.1));
+        let befores: Vec<&Vec<u32>> = befores.take(run.steps.len()).collect();
+        for (before, (act, _)) in befores.into_iter().zip(&run.steps).rev() {
             let after = &states[states.len() - 1];
-            let cells = state
-                .iter()
-                .enumerate()
-                .map(|(s, code)| if *code == ANY { after[s] } else { *code });
-            states.push(cells.collect());
+            let before = self.open_values_before(before, act, after)?;
+            states.push(before);
         }
         let start = states.pop()?;
         states.reverse();
@@ -380,6 +372,59 @@ impl Machine<'_> {
             start,
             steps: run.steps.iter().map(|s| s.0.clone()).zip(states).collect(),
         })
+    }
+    /// Chooses values for the open cells of a state, so that a step leads to a state without open
+    /// cells.
+    fn open_values_before(&self, open: &[u32], act: &Act, after: &[u32]) -> Option<Vec<u32>> {
+        let mut found: Option<(Vec<u32>, Vec<u32>)> = None;
+        match act {
+            Act::Flush(p) => {
+                let written = self.flush(open, *p)?.into_iter().map(|c| c.0).collect();
+                found = Some((open.to_vec(), written));
+            }
+            Act::Fire(t, procs) => {
+                let matches = |g: &&Ground| g.transition == *t && g.procs == *procs;
+                let mut results = Vec::new();
+                for g in self.ground.iter().filter(matches) {
+                    let _ = self
+                        .split(open.to_vec(), &mut |s| {
+                            self.fire(s, g, false, &mut results)?;
+                            for result in results.drain(..) {
+                                let mut next = s.to_vec();
+                                result.iter().for_each(|&(slot, code)| next[slot as usize] = code);
+                                let agrees = |(n, a): (&u32, &u32)| *n == ANY || n == a;
+                                if next.iter().zip(after).all(agrees) {
+                                    let written = result.into_iter().map(|c| c.0).collect();
+                                    found = Some((s.to_vec(), written));
+                                    return Ok(Break(()));
+                                }
+                            }
+                            Ok(Continue(()))
+                        })
+                        .ok()?;
+                    if found.is_some() {
+                        break;
+                    }
+                }
+            }
+        }
+        let (mut state, written) = found?;
+        for slot in (0..self.layout.cells).filter(|s| open[*s as usize] == ANY) {
+            if state[slot as usize] != ANY {
+                continue;
+            }
+            let mut values = vec![after[slot as usize]];
+            if written.contains(&slot) {
+                values.extend(self.open_domain(&state, slot).into_iter().flatten());
+            }
+            let mut fits = values.into_iter().map(|value| {
+                let mut state = state.clone();
+                state[slot as usize] = value;
+                state
+            });
+            state = fits.find(|s| self.respects_assumptions(s))?;
+        }
+        Some(state)
     }
     /// Prints a step: `t1(1,2)`, `flush(1)`. Existential processes of the guard are omitted.
     pub fn act_text(&self, act: &Act) -> String {
