@@ -103,6 +103,75 @@ fn chance_below_choices_and_in_parallel() {
 }
 
 #[test]
+fn sums_over_chance_choose_for_each_value() {
+    let systems = [
+        (
+            "init sum n: Nat. (n < 3) -> dist x: Bool[1/2]. a(if(x, n, n + 3));",
+            "init dist x: Bool[1/2]. dist y: Bool[1/2]. dist z: Bool[1/2].
+             (a(if(x, 0, 3)) + a(if(y, 1, 4)) + a(if(z, 2, 5)));",
+        ),
+        // The distribution depends on the variable; after an action, in a process with a parameter.
+        (
+            "proc P(k: Nat) = b . sum x: Bool. dist n: Nat[if(n < 2, if(x == (n == 0), 1/4, 3/4), 0)].
+             a(n + if(x, 0, 2) + k) . P((k + 1) mod 3); init P(1);",
+            "proc P(k: Nat) = b . dist n, m: Nat[if(n < 2 && m < 2, if(n == 0, 1/4, 3/4) * if(m == 0, 3/4, 1/4), 0)].
+             (a(n + k) + a(m + 2 + k)) . P((k + 1) mod 3); init P(1);",
+        ),
+        // Parts without a choice remain sums over infinite sorts; conditions and several variables.
+        (
+            "init sum n: Nat. ((n < 2) -> (sum m: Nat. (n <= m && m < 2) -> dist x: Bool[1/2]. x -> a(n + m) <> b) <> ((n == 7) -> a(n)));",
+            "init dist x: Bool[1/2]. dist y: Bool[1/2]. dist z: Bool[1/2].
+             ((x -> a(0) <> b) + (y -> a(1) <> b) + (z -> a(2) <> b) + a(7));",
+        ),
+        // A process that bounds its argument, with a continuation that uses the variable.
+        (
+            "proc P(n: Nat) = (n < 2) -> dist x: Bool[1/2]. x -> a(n) <> b; init sum n: Nat. P(n) . a(n + 4);",
+            "init dist x, y: Bool[1/4]. ((x -> a(0) <> b) . a(4) + (y -> a(1) <> b) . a(5));",
+        ),
+        // A condition on the state excludes some values, with certainty.
+        (
+            "proc P(k: Nat) = b . sum x: Bool. (x || k > 0) -> dist y: Bool[1/2]. a(if(y, k, 5) + if(x, 10, 0)) . P((k + 1) mod 2); init P(0);",
+            "proc P = b . (dist y: Bool[1/2]. a(if(y, 0, 5) + 10)) .
+             b . (dist y, z: Bool[1/4]. (a(if(y, 1, 5) + 10) + a(if(z, 1, 5)))) . P; init P;",
+        ),
+        // No value at all.
+        ("init b . sum n: Nat. (n < 0) -> dist x: Bool[1/2]. a(n);", "init b . delta;"),
+    ];
+    for (one, other) in systems {
+        for options in [LineariserOptions::default(), LineariserOptions::plain()] {
+            let of = |text: &str| explore_text(&format!("act a: Nat; b; {text}"), &options).1;
+            assert!(bisimilar(&of(one), &of(other)), "{one}");
+        }
+    }
+    // One of three independent values is 1.
+    let (model, system) = explore_text(
+        "act a: Nat#Nat; init sum n: Nat. (n < 3) -> dist m: Nat[if(m < 2, 1/2, 0)]. a(n, m);",
+        &LineariserOptions::default(),
+    );
+    assert_eq!(value(&model, &system, "<exists n: Nat. a(n, 1)>val(1) || val(0)"), "7/8");
+}
+
+#[test]
+fn sums_over_chance_without_a_bound_are_refused() {
+    for (text, expected) in [
+        ("init sum n: Nat. dist x: Bool[1/2]. a(n);", "bound its variables by a condition"),
+        ("init sum n: Nat. (n < 5000) -> dist x: Bool[1/2]. a(n);", "more than 1000 values of `n`"),
+        (
+            "proc P(k: Nat) = a(k) . sum n: Nat. (n < k) -> dist x: Bool[1/2]. a(n) . P(k); init P(2);",
+            "bound its variables",
+        ),
+    ] {
+        let text = format!("act a: Nat; {text}");
+        let spec =
+            check_specification(&syntax::parse_specification(Default::default(), &text).unwrap())
+                .unwrap();
+        let Err(error) = linearise(&spec, &LineariserOptions::default()) else { panic!("{text}") };
+        let printed = format!("{error:?}");
+        assert!(printed.contains(expected), "{printed}");
+    }
+}
+
+#[test]
 fn what_adds_up_to_something_else_is_refused() {
     for (weight, expected) in [
         ("1/3", "have the sum 2/3"),

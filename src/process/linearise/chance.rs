@@ -6,7 +6,8 @@
 //! and `c -> p <> q` is pulled out: probabilistic choices precede nondeterministic ones (Groote,
 //! Rivera Verduzco, de Vink, "An efficient algorithm to determine probabilistic bisimulation",
 //! 2018, and the reference's linear form). If a condition excludes a `dist`, its variables have one
-//! value with probability 1, so that states do not multiply.
+//! value with probability 1, so that states do not multiply. For a `dist` below a sum see
+//! `sum_over_dist`.
 //!
 //! Cost: linear in the terms up to the first actions. Invariant: the free variables of the weights
 //! are those of the values and the chosen variables.
@@ -64,19 +65,19 @@ pub(super) struct ResolvedChoice {
 
 /// Variables and weights of the choices pulled out of a term so far.
 #[derive(Default)]
-struct PulledChoices {
+pub(super) struct PulledChoices {
     vars: Vec<VarId>,
     weights: Vec<Expr>,
 }
 
 /// Context of the transformation.
-struct PullContext {
+pub(super) struct PullContext {
     /// Variables in use.
-    taken: Vec<VarId>,
+    pub taken: Vec<VarId>,
     /// Values of the parameters of processes with inlined bodies.
-    values: Substitution,
+    pub values: Substitution,
     /// Inlined processes, outermost first.
-    calls: Vec<ProcId>,
+    pub calls: Vec<ProcId>,
 }
 
 /// Returns the product of weights; `None` if there are none.
@@ -121,16 +122,21 @@ impl AutomatonBuilder<'_> {
         Ok(ResolvedChoice { sequence, values, chance })
     }
 
+    /// True if a term may start with a probabilistic choice.
+    pub(super) fn starts_with_choice(&self, term: &ProcessTerm) -> bool {
+        starts(term, &self.starts_with_dist)
+    }
+
     /// Returns a term without the `dist`s before its actions. `more`: true if the term is followed
     /// by another.
-    fn pull(
+    pub(super) fn pull(
         &mut self,
         term: &Rc<ProcessTerm>,
         more: bool,
         at: &mut PullContext,
         out: &mut PulledChoices,
     ) -> Result<Rc<ProcessTerm>, Diagnostic> {
-        if !starts(term, &self.starts_with_dist) {
+        if !self.starts_with_choice(term) {
             return Ok(term.clone());
         }
         stacker::maybe_grow(64 << 10, 1 << 20, || {
@@ -160,12 +166,7 @@ impl AutomatonBuilder<'_> {
                 ProcessTerm::Seq(p, q) => ProcessTerm::Seq(self.pull(p, true, at, out)?, q.clone()),
                 ProcessTerm::At(p, t) => ProcessTerm::At(self.pull(p, more, at, out)?, t.clone()),
                 ProcessTerm::Call(p, args) => return self.pull_call(*p, args, more, at, out),
-                ProcessTerm::Sum(..) => {
-                    let message = "a `sum` over a process that starts with `dist` is not supported by linearisation";
-                    return Err(Diagnostic::new(Stage::Unsupported, message).note(
-                        "put an action between the `sum` and the `dist` to fix their order",
-                    ));
-                }
+                ProcessTerm::Sum(vars, p) => return self.pull_sum(vars, p, more, at, out),
                 ProcessTerm::Action(_) | ProcessTerm::Delta => return Ok(term.clone()),
             }))
         })

@@ -3,6 +3,7 @@
 //! - `term`: equations become sequential terms;
 //! - `termination`: continuations of processes that never terminate are removed;
 //! - `sequential`: each parallel component becomes an automaton with data;
+//! - `chance`, `sum_over_dist`: probabilistic choices move in front of locations;
 //! - `simplify`: constants, duplicates and, if requested, dead variables are removed, per location;
 //! - `fold`: locations become data if composition would multiply too many edges;
 //! - `network`: communication, allow, hide, rename, block are multiplied out, as far as the result
@@ -22,6 +23,7 @@ mod composition;
 mod sequence;
 mod sequential;
 mod simplify;
+mod sum_over_dist;
 mod term;
 
 use self::assemble::Unused;
@@ -206,7 +208,7 @@ pub fn linearise(
     let network = layout.network(&spec.init, &Substitution::new())?;
     let components = layout.components;
     let titles = titles(&components, &data.signature);
-    let mut builder = AutomatonBuilder::new(spec, &mut data.signature, bodies);
+    let mut builder = AutomatonBuilder::new(spec, &mut data.signature, bodies, &open);
     let mut automata = Vec::new();
     for component in components {
         automata.push(match component {

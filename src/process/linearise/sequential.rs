@@ -19,8 +19,10 @@
 
 use super::chance;
 use super::sequence::{Sequence, Sequences};
+use super::sum_over_dist::SumValues;
 use super::term::ProcessTerm;
 use crate::linear::{Act, Chance};
+use crate::open_constants::OpenConstants;
 use crate::spec::ProcSpec;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, ProcId, SortId, VarId};
@@ -149,12 +151,16 @@ struct Unfolding {
 pub(super) struct AutomatonBuilder<'a> {
     pub spec: &'a ProcSpec,
     pub signature: &'a mut Signature,
+    /// Constants without a value.
+    pub(super) open: &'a OpenConstants,
     /// Converted bodies, by process.
     pub bodies: Vec<Option<Rc<ProcessTerm>>>,
     /// True for each process with calls that use a stack, see [`non_regular`].
     pub uses_stack: Vec<bool>,
     /// True for processes that may start with a probabilistic choice.
     pub(super) starts_with_dist: Vec<bool>,
+    /// Values of the variables of sums under conditions.
+    pub(super) sum_values: AHashMap<(Vec<VarId>, Expr), SumValues>,
     pub(super) sequences: Sequences,
     locations: Vec<Location>,
     /// Continuation of each location.
@@ -237,15 +243,18 @@ impl<'a> AutomatonBuilder<'a> {
         spec: &'a ProcSpec,
         signature: &'a mut Signature,
         bodies: Vec<Option<Rc<ProcessTerm>>>,
+        open: &'a OpenConstants,
     ) -> Self {
         let uses_stack = non_regular(&bodies);
         let starts_with_dist = chance::starts_with_dist(&bodies);
         Self {
             spec,
             signature,
+            open,
             bodies,
             uses_stack,
             starts_with_dist,
+            sum_values: AHashMap::new(),
             sequences: Sequences::new(),
             locations: Vec::new(),
             at: Vec::new(),
