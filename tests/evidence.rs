@@ -267,7 +267,7 @@ fn text_shows_witnesses_and_what_each_step_changed() {
         let text = printed(asks, &[]);
         assert!(
             text.contains(": true")
-                && text.contains("witness, a path")
+                && (text.contains("witness, a path") || text.contains("witness for n = 7, a path"))
                 && text.contains("1  tau  (hidden: c(0))"),
             "{asks}: {text}"
         );
@@ -289,6 +289,43 @@ fn text_shows_witnesses_and_what_each_step_changed() {
 }
 
 /// Evidence that is no run is drawn as a tree of its steps.
+/// Checks the value of an outer quantifier for a path, a lasso, and branching evidence.
+#[test]
+fn evidence_names_the_value_that_it_is_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "act request, serve: Nat;
+        proc P(s: FSet(Nat)) = sum f: Nat. (f < 3 && !(f in s)) -> request(f) . P(s + {f})
+          + sum f: Nat. (f < 2 && f in s) -> serve(f) . P(s - {f});
+        init P({});";
+    let model = write(folder.path(), "lift.mcrl2", text);
+    for (formula, heading) in [
+        (
+            "forall f: Nat. val(f < 3) => [true* . request(f)]mu X. (<true>true && [!serve(f)]X)",
+            "counterexample for f = ",
+        ),
+        (
+            "forall f: Nat. val(f < 3) => [true* . request(f)]<true* . serve(f)>true",
+            "counterexample for f = 2, ",
+        ),
+        ("forall f: Nat. val(f < 3) => [true* . serve(f) . serve(f)]false && <request(0)>true", ""),
+        (
+            "exists f: Nat. val(f < 3 && f > 0) && <true* . request(f)><true* . serve(f)>true",
+            "witness for f = 1, ",
+        ),
+        ("nu X(f: Nat = 0). [request(f)]X(f + 1) && [request(2)]false", "counterexample, "),
+    ] {
+        let outcome = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check"))
+            .args(["check", &model, "-f", formula])
+            .output()
+            .unwrap();
+        let out = String::from_utf8(outcome.stdout).unwrap();
+        assert!(out.contains(heading), "{formula}: {out}");
+        let json = mu_check(&["check", &model, "-f", formula]).json;
+        let values = &json["results"][0]["values"];
+        assert_eq!(values.is_object(), heading.contains(" for f"), "{json}");
+    }
+}
+
 #[test]
 fn evidence_that_branches_is_drawn() {
     let folder = tempfile::tempdir().unwrap();

@@ -55,6 +55,8 @@ pub struct Evidence {
     /// Confluent steps from the model's initial vector to the first state (none without that
     /// reduction).
     pub before: Vec<TakenStep>,
+    /// Quantified variables of the formula with the value for which the steps show the verdict.
+    pub values: Vec<(String, String)>,
 }
 
 /// Evidence that is one path.
@@ -144,6 +146,8 @@ pub struct Builder {
     index: AHashMap<Copy, u32>,
     order: Vec<Copy>,
     steps: Vec<(Copy, LabelId, Copy)>,
+    /// Values of quantified variables, see [`Evidence::values`].
+    pub values: Vec<(String, String)>,
 }
 
 impl Builder {
@@ -195,6 +199,7 @@ impl Builder {
             states: self.order.iter().map(|s| vector(s.0)).collect(),
             steps,
             before,
+            values: self.values,
         })
     }
 }

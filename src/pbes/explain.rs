@@ -3,6 +3,7 @@
 //! Cost: linear in that part. Invariant: evidence is over states of the model, whatever the game
 //! was played on; `mu_evidence` replays it.
 
+use super::automaton::Automaton;
 use super::instantiate::GameInstance;
 use super::transitions::LazyTransitions;
 use ahash::AHashSet;
@@ -14,12 +15,15 @@ pub(super) fn game_evidence(
     instance: &GameInstance,
     value: bool,
     source: &LazyTransitions,
+    automaton: &Automaton,
 ) -> Builder {
     let mut builder = Builder::new((source.initial(), 0));
     let mut seen = AHashSet::new();
     let mut queue = std::collections::VecDeque::from([0u32]);
     seen.insert(0u32);
+    let mut order = Vec::new();
     while let Some(v) = queue.pop_front() {
+        order.push(v);
         let (s, _) = instance.configurations[v as usize];
         if let Some(&(label, target)) = instance.deciding.get(&v) {
             builder.step((s, 0), label, (target, 0));
@@ -41,6 +45,8 @@ pub(super) fn game_evidence(
             }
         }
     }
+    let obligations = |v: u32| instance.configurations[v as usize].1;
+    builder.values = automaton.deciding_values(value, order.into_iter().filter_map(obligations));
     builder
 }
 

@@ -155,7 +155,7 @@ impl ExploredModel {
     }
 
     /// Returns the transitions of the model that correspond to the winner's strategy on the
-    /// quotient; `classes` is the source of the quotient.
+    /// quotient; `classes` is the source of the quotient. Adds the obligations to `obligations`.
     pub fn evidence(
         &self,
         quotient: &Quotient,
@@ -163,6 +163,7 @@ impl ExploredModel {
         value: bool,
         source: &mut LazyTransitions,
         classes: &LazyTransitions,
+        obligations: &mut Vec<FormulaState>,
     ) -> Result<Builder, Diagnostic> {
         let class = |s: StateId| classes.vector(s)[0];
         let mut lift = Lift {
@@ -179,6 +180,7 @@ impl ExploredModel {
         seen.extend(&queue);
         let mut next = Vec::new();
         while let Some((s, v)) = queue.pop_front() {
+            obligations.extend(instance.configurations[v as usize].1);
             next.clear();
             let block = |v: u32| class(instance.configurations[v as usize].0);
             if let Some(&(label, target)) = instance.deciding.get(&v) {

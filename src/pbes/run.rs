@@ -292,7 +292,7 @@ impl CheckRun<'_> {
             instantiate::InstanceOutcome::Stopped(stop) => Ok(Err(stop)),
             instantiate::InstanceOutcome::Verdict(value) => {
                 if options.wants_evidence(self.answer.informative, value) {
-                    let builder = game_evidence(&instance, value, &self.source);
+                    let builder = game_evidence(&instance, value, &self.source, &self.automaton);
                     self.answer.evidence = Some(finish(builder, value, &self.source)?);
                 }
                 Ok(Ok(value))
@@ -338,13 +338,16 @@ impl CheckRun<'_> {
                 instantiate::InstanceOutcome::Stopped(stop) => Err(stop),
                 instantiate::InstanceOutcome::Verdict(value) => {
                     if options.wants_evidence(self.answer.informative, value) {
-                        let builder = explored.evidence(
+                        let mut visited = Vec::new();
+                        let mut builder = explored.evidence(
                             &quotient,
                             &instance,
                             value,
                             &mut self.source,
                             &classes,
+                            &mut visited,
                         )?;
+                        builder.values = self.automaton.deciding_values(value, visited);
                         self.answer.evidence = Some(finish(builder, value, &self.source)?);
                     }
                     Ok(value)

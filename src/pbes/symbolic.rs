@@ -394,7 +394,7 @@ fn evidence(
             states.push(taken.state);
         }
     }
-    Ok(Evidence { verdict, states, steps, before: Vec::new() })
+    Ok(Evidence { verdict, states, steps, before: Vec::new(), values: Vec::new() })
 }
 
 /// Returns all steps from a state.

@@ -206,5 +206,5 @@ fn evidence_of(
         };
         shown.push(EvidenceStep { from, label, to, taken: vec![taken] });
     }
-    Ok(Evidence { verdict, states, steps: shown, before: Vec::new() })
+    Ok(Evidence { verdict, states, steps: shown, before: Vec::new(), values: Vec::new() })
 }

@@ -119,16 +119,20 @@ pub fn shortest(
     let Some(Decision { pair: mut at, last, .. }) = best else { return Ok(None) };
     // The path is unrolled: its positions are copies of the states.
     let mut path = Vec::new();
+    let mut obligations = vec![pairs[at as usize].q];
     let end = (pairs[at as usize].state, pairs[at as usize].distance);
     while let Some(before) = pairs[at as usize].parent {
         let pair = &pairs[at as usize];
         let parent = &pairs[before as usize];
+        obligations.push(parent.q);
         if let Some(label) = pair.label {
             path.push(((parent.state, parent.distance), label, (pair.state, pair.distance)));
         }
         at = before;
     }
     let mut builder = Builder::new((initial, 0));
+    builder.values =
+        automaton.deciding_values(!analysis.conjunctive, obligations.into_iter().rev());
     for (from, label, to) in path.into_iter().rev() {
         builder.step(from, label, to);
     }

@@ -159,6 +159,7 @@ mod tests {
             back_to: None,
             ending: None,
             of_formula: true,
+            values: Vec::new(),
         }
     }
 

@@ -252,6 +252,7 @@ mod tests {
             back_to: None,
             ending: None,
             of_formula: false,
+            values: Vec::new(),
         };
         let graph = graph(&story, buffered)?;
         let name = |e: &Value| {

@@ -79,6 +79,8 @@ pub struct PrintedEvidence {
     pub ending: Option<Ending>,
     /// True for the evidence of a formula, false for a path of a search or a walk.
     pub of_formula: bool,
+    /// Quantified variables with the value for which the steps show the verdict.
+    pub values: Vec<(String, String)>,
 }
 
 /// Returns a model's parameters.
@@ -210,6 +212,7 @@ pub fn story(
         back_to,
         ending: None,
         of_formula: true,
+        values: evidence.values.clone(),
     })
 }
 
@@ -351,6 +354,7 @@ impl PrintedEvidence {
             back_to: None,
             ending: None,
             of_formula: false,
+            values: Vec::new(),
         }
     }
     /// Returns the included steps: at most `most` if the evidence branches.
@@ -416,7 +420,13 @@ impl PrintedEvidence {
         if let Some(ending) = &self.ending {
             object.insert("ending".into(), ending.json());
         }
+        object.extend(self.values_json().map(|values| ("values".to_string(), values)));
         object
+    }
+    /// Returns the values of quantified variables by name; `None` if there are none.
+    pub fn values_json(&self) -> Option<Value> {
+        let values = self.values.iter().map(|(name, text)| (name.clone(), text.clone().into()));
+        (!self.values.is_empty()).then(|| Value::Object(values.collect()))
     }
     /// Returns lines for people: each step with the parameters that it changed (or all parameters
     /// if the steps include them), one line per component. `control`: include control locations.
@@ -428,7 +438,10 @@ impl PrintedEvidence {
             _ if self.path > 0 => "a path to the state that decides it",
             _ => "a part of the transition system",
         };
-        self.text_of(&format!("{what}, {shape}"), control)
+        let values: Vec<String> = self.values.iter().map(|(v, x)| format!("{v} = {x}")).collect();
+        let values =
+            if values.is_empty() { String::new() } else { format!(" for {}", values.join(", ")) };
+        self.text_of(&format!("{what}{values}, {shape}"), control)
     }
     /// Prints the same text with another heading.
     pub fn text_of(&self, heading: &str, control: bool) -> String {

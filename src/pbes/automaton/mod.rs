@@ -13,6 +13,7 @@
 
 mod serialize;
 mod patterns;
+mod quantified;
 mod target;
 
 use super::rules::{self, Effect, RuleCondition, Rules};
@@ -25,6 +26,7 @@ use mu_formula::normal::{NodeId, Normal, NormalNode, normalise};
 use mu_formula::typed::TypedFormula;
 use mu_process::labels::ActionLabels;
 use patterns::Patterns;
+use quantified::QuantifiedNames;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -148,6 +150,7 @@ pub struct Automaton {
     /// The action names, ascending, of each class of labels except the class of all others.
     shapes: Vec<Vec<String>>,
     as_written: bool,
+    quantified: QuantifiedNames,
 }
 
 /// Rules that an evaluation considers.
@@ -191,6 +194,7 @@ impl Automaton {
             mentions: super::mentioned_constants::mentions(formula),
             shapes,
             as_written: formula.as_written,
+            quantified: QuantifiedNames::of(formula, &formula.data.signature),
         };
         automaton.intern_set(Vec::new());
         Ok(automaton)

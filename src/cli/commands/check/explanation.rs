@@ -143,6 +143,9 @@ pub(super) fn outcome(
         if let Some(ending) = story.as_ref().and_then(|s| s.ending.as_ref()) {
             object["ending"] = ending.json();
         }
+        if let Some(values) = story.as_ref().and_then(PrintedEvidence::values_json) {
+            object["values"] = values;
+        }
         if let Some(graph) =
             story.as_ref().and_then(|s| memory::operations(session, &plan.model, s))
         {

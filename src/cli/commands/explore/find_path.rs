@@ -639,7 +639,7 @@ pub(crate) fn evidence(model: &dyn Model, way: &LassoPath) -> Evidence {
             vec![TakenStep { group: narrow::index(*group), label: *label, state: state.clone() }];
         steps.push(EvidenceStep { from: narrow::index(i), label: *label, to, taken });
     }
-    Evidence { verdict: false, states, steps, before: Vec::new() }
+    Evidence { verdict: false, states, steps, before: Vec::new(), values: Vec::new() }
 }
 
 fn save(
