@@ -651,12 +651,15 @@ impl Checker {
         let Some((_, ty)) = best else {
             let (left, right) =
                 (self.found_text(&inference, lhs), self.found_text(&inference, rhs));
-            return Err(error(
-                equation.rhs.span,
-                format!(
-                    "the right-hand side has sort {right}, but the left-hand side has sort {left}"
-                ),
-            ));
+            let message = format!(
+                "the right-hand side has sort {right}, but the left-hand side has sort {left}"
+            );
+            let diagnostic = error(equation.rhs.span, message);
+            let of_left = inference.node(lhs).candidates.iter().min_by_key(|c| c.cost);
+            return Err(match of_left.map(|c| c.ty) {
+                Some(wanted) => self.with_conversion(diagnostic, &inference, rhs, wanted),
+                None => diagnostic,
+            });
         };
         let sorts = &self.data.signature.sorts;
         if let Some(other) = tie {

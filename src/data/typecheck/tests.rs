@@ -444,6 +444,8 @@ fn elaboration() {
 
 #[test]
 fn notes_help() {
+    let wider = specification("map f: Nat -> Nat; var x: Nat; eqn f(x) = x - 1;").err().unwrap();
+    assert_eq!(wider.notes, ["`Int2Nat(…)` makes a Nat of one that is not below zero"]);
     let spec = specification("map foobar: Nat -> Nat; foobar: Bool -> Bool;").unwrap();
     let fail = |text: &str| {
         check_expression(

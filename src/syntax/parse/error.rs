@@ -203,7 +203,12 @@ fn hints(text: &str, at: usize, token: &str, expected: &BTreeSet<String>) -> Vec
         }
         _ => {}
     }
-    if name_expected && token.starts_with(|c: char| c.is_ascii_alphabetic()) {
+    if is_process_after_if(&text[..at], token, expected) {
+        hints.push(
+            "a choice of processes by a condition is written `c -> p <> q`; `if(c, x, y)` is data"
+                .to_owned(),
+        );
+    } else if name_expected && token.starts_with(|c: char| c.is_ascii_alphabetic()) {
         hints.push(format!("`{token}` is a keyword and cannot be a name"));
     }
     if token.len() > 1 && token.starts_with('0') && token.bytes().all(|b| b.is_ascii_digit()) {
@@ -213,6 +218,40 @@ fn hints(text: &str, at: usize, token: &str, expected: &BTreeSet<String>) -> Vec
         hints.extend(unclosed_bracket(&text[..at], token));
     }
     hints
+}
+
+/// True if `token` seems to be a process in `if (c) p else q`, or in `if(c, p, q)`.
+fn is_process_after_if(before: &str, token: &str, expected: &BTreeSet<String>) -> bool {
+    let after_if = |bracket: usize| {
+        let before = before[..bracket].trim_end();
+        let length = before.bytes().rev().take_while(|&b| is_word(b)).count();
+        &before[before.len() - length..] == "if"
+    };
+    let before_token = before.trim_end();
+    if before_token.ends_with(')') {
+        // `||_` continues processes only.
+        return expected.contains("||_")
+            && is_word(token.bytes().next().unwrap_or(b' '))
+            && opening(before_token, 1).is_some_and(after_if);
+    }
+    ["delta", "tau", "sum", "dist"].contains(&token)
+        && opening(before_token, 0).is_some_and(after_if)
+}
+
+/// Returns the position of the innermost `(` that is open before the last `closed` brackets of a
+/// text.
+fn opening(text: &str, closed: usize) -> Option<usize> {
+    let mut depth = 0;
+    for (i, b) in text.bytes().enumerate().rev() {
+        match b {
+            b')' => depth += 1,
+            b'(' if depth == closed => return Some(i),
+            b'(' => depth -= 1,
+            b'%' | b';' => return None,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Returns the unclosed bracket at the end of `text`, if `token` does not close it, with the text

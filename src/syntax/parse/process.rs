@@ -90,10 +90,12 @@ impl TreeBuilder {
                 continue;
             }
             let start = i;
-            stack.operand(
-                self.process_primary(&pairs[i..end])
-                    .map_err(|e| self.bare_condition(&pairs, start, end).unwrap_or(e))?,
-            );
+            stack.operand(self.process_primary(&pairs[i..end]).map_err(
+                |e| match pairs.get(end) {
+                    Some(p) if p.as_rule() == Rule::op_implies => self.not_process(p),
+                    _ => self.bare_condition(&pairs, start, end).unwrap_or(e),
+                },
+            )?);
             i = end;
             // Postfix and infix operators up to the next operand.
             loop {
@@ -294,8 +296,13 @@ impl TreeBuilder {
     fn not_process(&self, pair: &P) -> Diagnostic {
         let span = self.first_token(pair);
         let word = self.first_word(pair);
-        self.refuse(span, format!("`{word}` belongs to a data expression, and this is a process"))
-            .note("data occurs in arguments, after `@`, and as a condition before `->`")
+        let diagnostic = self
+            .refuse(span, format!("`{word}` belongs to a data expression, and this is a process"));
+        if pair.as_rule() == Rule::op_implies {
+            return diagnostic
+                .note("a process with a condition is written `c -> p` or `c -> p <> q`");
+        }
+        diagnostic.note("data occurs in arguments, after `@`, and as a condition before `->`")
     }
 }
 

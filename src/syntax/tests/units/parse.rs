@@ -233,6 +233,18 @@ fn errors_in_specifications() {
             "t:1:6: error: the condition `true == true` needs parentheses\n  note: only a name, an application or a negation of those needs none: `(x == y) -> p`",
         ),
         (
+            "proc P(n: Nat) = if (n < 3) P(n) else delta;",
+            "t:1:29: error: unexpected `P`\n  note: expected `;` or an operator\n  note: a choice of processes by a condition is written `c -> p <> q`; `if(c, x, y)` is data",
+        ),
+        (
+            "proc P(n: Nat) = if(n < 3, P(n), delta);",
+            "t:1:34: error: unexpected `delta`\n  note: expected a name\n  note: a choice of processes by a condition is written `c -> p <> q`; `if(c, x, y)` is data",
+        ),
+        (
+            "proc P(n: Nat) = (n < 3) => P(n);",
+            "t:1:26: error: `=>` belongs to a data expression, and this is a process\n  note: a process with a condition is written `c -> p` or `c -> p <> q`",
+        ),
+        (
             "init a <> b;",
             "t:1:8: error: `<>` has no condition\n  note: a choice by condition is written `c -> p <> q`",
         ),
