@@ -34,6 +34,7 @@ pub mod trace;
 mod trace_inclusion;
 pub mod typed;
 mod weak;
+mod weak_classes;
 
 use mu_base::ids::{LabelId, StateId};
 

@@ -6,7 +6,7 @@
 //! range. Its right half is never empty, so a set has the same tree in each range that contains it.
 //!
 //! Cost: an operation visits the nodes in which its operands differ. Invariant: nodes are never
-//! changed or removed.
+//! changed, and only the newest are removed.
 
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
@@ -61,6 +61,12 @@ impl Trees {
             self.nodes.push(node);
         }
         number
+    }
+    /// Removes the nodes after the first `mark` ones.
+    fn forget(&mut self, mark: usize) {
+        for node in self.nodes.drain(mark..) {
+            self.numbers.remove(&node);
+        }
     }
     fn get(&self, tree: u32) -> Node {
         self.nodes[tree as usize]
@@ -127,6 +133,14 @@ pub struct SharedSets {
 }
 
 impl SharedSets {
+    /// Returns a mark, with which [`Self::forget`] drops the sets that are created from now on.
+    pub fn mark(&self) -> usize {
+        self.trees.nodes.len()
+    }
+    /// Drops the sets that were created after a mark.
+    pub fn forget(&mut self, mark: usize) {
+        self.trees.forget(mark);
+    }
     /// Returns the set with one member.
     pub fn single(&mut self, member: u32) -> SharedSet {
         self.trees.single(member / BLOCK, 1 << (member % BLOCK))
@@ -175,6 +189,15 @@ pub struct SharedMaps {
 }
 
 impl SharedMaps {
+    /// Returns a mark, with which [`Self::forget`] drops the maps that are created from now on.
+    pub fn mark(&self) -> usize {
+        self.trees.nodes.len()
+    }
+    /// Drops the maps that were created after a mark. Maps refer to sets: those that were created
+    /// since are dropped with them.
+    pub fn forget(&mut self, mark: usize) {
+        self.trees.forget(mark);
+    }
     /// Returns the map from one label to a set.
     pub fn single(&mut self, label: LabelId, set: SharedSet) -> SharedSet {
         if set == EMPTY { EMPTY } else { self.trees.single(label.number(), u64::from(set)) }

@@ -10,8 +10,7 @@
 //! the rest is unique).
 //!
 //! Long paths of tau steps have sets with shared parts ([`super::shared_sets`]). A system of this
-//! kind without cycles is partitioned in one pass from its ends: the classes of all successors of a
-//! state are known.
+//! kind is partitioned in one pass from its ends ([`super::weak_classes`]).
 //!
 //! Cost: that of the signatures that change; a signature can have as many entries as there are
 //! labels times states. With shared parts, that of the parts in which signatures of neighbours
@@ -22,9 +21,8 @@ use super::reduce::{Inert, Partition, branching, classes, divergent};
 use super::shared_sets::{EMPTY, SharedMaps, SharedSet, SharedSets};
 use super::signature::{Interner, SignatureEntry};
 use super::tau::{LONG, components, in_breadth_first_order};
+use super::weak_classes::from_ends;
 use super::{Lts, levels};
-use ahash::AHashMap;
-use mu_base::components::Graph;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::narrow;
 
@@ -53,66 +51,6 @@ pub fn has_long_tau_paths(lts: &Lts) -> bool {
         length[s as usize] = steps.map(|t| length[t.index()] + 1).max().unwrap_or(0);
     }
     length.iter().sum::<u64>() > LONG * length.len() as u64
-}
-
-struct AllSteps<'a>(&'a Lts);
-
-impl Graph for AllSteps<'_> {
-    fn vertices(&self) -> usize {
-        self.0.state_count()
-    }
-    fn edges(&self, state: u32) -> std::ops::Range<u64> {
-        self.0.offsets[state as usize]..self.0.offsets[state as usize + 1]
-    }
-    fn target(&self, edge: u64) -> Option<u32> {
-        Some(self.0.targets[edge as usize].number())
-    }
-}
-
-/// Computes the classes of the states of a system without cycles, and their number; `None` if it
-/// has cycles.
-///
-/// The steps of a state lead to states with known classes, so its signature is known but for its
-/// own class, which it reaches by no step at all. It is in a class if its signature is that of the
-/// class, or the part of it without the class itself.
-fn from_ends(lts: &Lts) -> Option<(Vec<u32>, usize)> {
-    let parts = mu_base::components::components(&AllSteps(lts));
-    let loops = |s: u32| lts.successors(StateId::of(s)).any(|(_, t)| t.number() == s);
-    if parts.count() < lts.state_count() || (0..narrow::index(lts.state_count())).any(loops) {
-        return None;
-    }
-    let (mut sets, mut maps) = (SharedSets::default(), SharedMaps::default());
-    let mut class_of = vec![0u32; lts.state_count()];
-    // By class: the classes after tau steps, itself included, and those after a label.
-    let mut signatures: Vec<(SharedSet, SharedSet)> = Vec::new();
-    // Classes by their whole signature, and by the part without the class itself.
-    let mut by_signature: AHashMap<(SharedSet, SharedSet), u32> = AHashMap::new();
-    let mut by_steps: AHashMap<(SharedSet, SharedSet), u32> = AHashMap::new();
-    for &s in parts.iter().flatten() {
-        let (mut quiet, mut visible) = (EMPTY, EMPTY);
-        for (label, t) in lts.successors(StateId::of(s)) {
-            let (after_tau, after) = signatures[class_of[t.index()] as usize];
-            if label == LabelId::TAU {
-                quiet = sets.union(quiet, after_tau);
-                visible = maps.union(visible, after, &mut sets);
-            } else {
-                let single = maps.single(label, after_tau);
-                visible = maps.union(visible, single, &mut sets);
-            }
-        }
-        let steps = (quiet, visible);
-        let known = by_signature.get(&steps).or_else(|| by_steps.get(&steps)).copied();
-        class_of[s as usize] = known.unwrap_or_else(|| {
-            let class = narrow::index(signatures.len());
-            let own = sets.single(class);
-            let whole = (sets.union(quiet, own), visible);
-            signatures.push(whole);
-            by_signature.insert(whole, class);
-            by_steps.insert(steps, class);
-            class
-        });
-    }
-    Some((class_of, signatures.len()))
 }
 
 /// Computes the smallest quotient of an LTS by weak bisimilarity; with `divergence`, a class that
@@ -320,9 +258,13 @@ mod tests {
             })
             .collect();
         let table = Labels { texts: ["tau", "a", "b"].map(String::from).into() };
-        let lts = Lts::from_edges(StateId::of(0), states, &edges, table);
-        let (fine, _) = branching(&lts, false, 1);
-        classes(&lts, &fine, Inert::Drop, &[])
+        quotient(&Lts::from_edges(StateId::of(0), states, &edges, table), false)
+    }
+
+    fn quotient(lts: &Lts, divergence: bool) -> Lts {
+        let (fine, tau) = branching(lts, divergence, 1);
+        let loops = if divergence { divergent(&fine, &tau) } else { Vec::new() };
+        classes(lts, &fine, Inert::Drop, &loops)
     }
 
     #[test]
@@ -342,6 +284,67 @@ mod tests {
             coarser += u32::from(blocks < lts.state_count());
         }
         assert!(coarser > 20, "{coarser}");
+    }
+
+    /// Includes cycles that are equivalent to a cycle that is reachable from them.
+    #[test]
+    fn classes_of_cyclic_systems_are_those_of_refinement() {
+        let mut random = Random::new(13);
+        let (mut coarser, mut cyclic) = (0, 0);
+        for case in 0..8_000 {
+            let states = 2 + random.below(10);
+            let back = random.below(4);
+            let edges: Vec<_> = (0..random.below(3 * states))
+                .map(|_| {
+                    let (from, to) = (random.below(states), random.below(states));
+                    let forward = random.below(4) >= back;
+                    let (from, to) =
+                        if forward { (from.min(to), from.max(to)) } else { (from, to) };
+                    let label = [0, 0, 0, 1, 2][random.below(5)];
+                    (StateId::new(from), LabelId::of(label), StateId::new(to))
+                })
+                .collect();
+            let table = Labels { texts: ["tau", "a", "b"].map(String::from).into() };
+            let lts = Lts::from_edges(StateId::of(0), states, &edges, table);
+            for (kind, divergence) in
+                [(Bisimulation::Weak, false), (Bisimulation::DivergenceWeak, true)]
+            {
+                let lts = quotient(&lts, divergence);
+                let (of, blocks) = from_ends(&lts).expect("few states");
+                let levels = levels::refine(&lts, kind, None);
+                let same = |of: &[u32], blocks| Partition::normal(of.to_vec(), blocks).block_of;
+                assert_eq!(
+                    same(&of, blocks),
+                    same(&levels.block_of, levels.blocks),
+                    "case {case}: {lts:?}"
+                );
+                coarser += u32::from(blocks < lts.state_count());
+                cyclic += u32::from(edges.iter().any(|(s, _, t)| s.index() >= t.index()));
+            }
+        }
+        assert!(coarser > 300 && cyclic > 3_000, "{coarser}, {cyclic}");
+    }
+
+    /// Builds chains with a cycle at the end, at each state, and around all of it.
+    #[test]
+    fn long_chains_with_cycles_are_reduced() {
+        let chain = |states: usize, more: &[(usize, usize, usize)]| {
+            let steps = (0..2 * (states - 1)).map(|i| (i / 2, i % 2, i / 2 + 1));
+            let edges: Vec<_> = steps
+                .chain(more.iter().copied())
+                .map(|(s, l, t)| (StateId::new(s), LabelId::new(l), StateId::new(t)))
+                .collect();
+            let table = Labels { texts: ["tau", "a", "b"].map(String::from).into() };
+            Lts::from_edges(StateId::of(0), states, &edges, table)
+        };
+        for lts in [chain(3_000, &[(2_999, 2, 2_999)]), chain(200, &[(199, 2, 0)])] {
+            let states = lts.state_count();
+            assert_eq!(reduce(&lts, false, 1).state_count(), states);
+            assert_eq!(reduce(&lts, true, 1).state_count(), states);
+        }
+        // Every state can do `a` for ever.
+        let loops: Vec<_> = (0..3_000).map(|s| (s, 1, s)).collect();
+        assert_eq!(reduce(&chain(3_000, &loops), false, 1).state_count(), 1);
     }
 
     #[test]
