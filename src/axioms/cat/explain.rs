@@ -2,11 +2,12 @@
 //!
 //! A pair of `a ; b` is expanded to two pairs with an intermediate event, a pair of `r+` to a
 //! shortest path, and a pair of a union to a pair of one of its parts. Other pairs are labelled
-//! with the name that the model gave to the relation, or with its text. The path is read from the
-//! computed relations, so it exists in the execution.
+//! with the name that the model gave to the relation, or with its text; steps of the identity are
+//! omitted. The path is read from the computed relations, so it exists in the execution.
 
 use super::program::{CatNodeId, CatOp};
 use super::run::ModelRun;
+use crate::execution::RelationId;
 
 /// Returns the steps from the first event of the first pair to the last event of the last: each
 /// event with the name of the relation to the next one.
@@ -55,6 +56,8 @@ fn expand_node(
         }
         CatOp::From(_, r) | CatOp::To(r, _) => return expand(run, r, (a, b), out),
         CatOp::Optional(_) | CatOp::Star(_) | CatOp::Identity(_) if a == b => return,
+        // A step inside one access shows nothing.
+        CatOp::GivenRelation(RelationId::SI | RelationId::SM) if a == b => return,
         CatOp::Optional(r) => return expand(run, r, (a, b), out),
         CatOp::Plus(r) | CatOp::Star(r) => {
             if let Some(steps) = run.relation_of(r).path_before(a, b) {

@@ -787,10 +787,12 @@ impl ModelRun<'_, '_> {
         }
         if !pairs.is_empty() {
             let path = super::explain::path(self, node_id, &pairs);
-            out.events = path.iter().map(|p| p.0).collect();
-            out.edges = path.into_iter().map(|p| p.1).collect();
-            if kind == TestKind::Empty {
-                out.events.push(pairs[0].1);
+            if !path.is_empty() {
+                out.events = path.iter().map(|p| p.0).collect();
+                out.edges = path.into_iter().map(|p| p.1).collect();
+                if kind == TestKind::Empty {
+                    out.events.push(pairs[0].1);
+                }
             }
         }
         Ok(out)

@@ -119,6 +119,20 @@ fn a_reason_is_a_cycle() {
     assert_eq!(failed.axiom, "sc");
 }
 
+/// Takes the parts of an access for one event of the cycle.
+#[test]
+fn a_reason_has_no_steps_inside_an_access() {
+    let model = model("let com = rf | co | fr\nlet ghb = po | com\nacyclic ghb; si as sc");
+    let (s, rf, co) = store_buffering();
+    let mut session = Session::new(&model);
+    let verdict = session.start(&s).unwrap().verdict(&rf, &co).unwrap();
+    let failed = verdict.failed.expect("it is not sequentially consistent");
+    let around: BTreeSet<(usize, String)> =
+        failed.events.iter().copied().zip(failed.edges).collect();
+    let wanted = [(2, "po"), (3, "fr"), (4, "po"), (5, "fr")].map(|(e, l)| (e, l.to_string()));
+    assert_eq!(around, BTreeSet::from(wanted));
+}
+
 /// An order extends a relation on all events: a path through events outside the set counts.
 #[test]
 fn orders_extend_paths_through_other_events() {
