@@ -911,16 +911,21 @@ eqn over(n) = n div 2 == 0 whr z = n end;
         }
     }
 
+    /// Returns `forall v. left == right` as text.
+    fn for_all_equal(signature: &mut Signature, v: VarId, left: Expr, right: Expr) -> String {
+        let equal = Expr::equal(signature, left, right);
+        let all =
+            Expr::new(ExprKind::Bind(Binder::Forall, vec![v], equal), basic::BOOL, Span::default());
+        expression(signature, &all)
+    }
+
     #[test]
     fn clashing_variables_get_different_names() {
         let mut signature = Signature::default();
         let x = signature.fresh_var("x", basic::NAT);
         let y = signature.fresh_var("x", basic::NAT);
         let (a, b) = (Expr::var(&signature, x), Expr::var(&signature, y));
-        let equal = Expr::equal(&mut signature, a, b);
-        let all =
-            Expr::new(ExprKind::Bind(Binder::Forall, vec![y], equal), basic::BOOL, Span::default());
-        assert_eq!(expression(&signature, &all), "forall x_1: Nat. x == x_1");
+        assert_eq!(for_all_equal(&mut signature, y, a, b), "forall x_1: Nat. x == x_1");
     }
 
     #[test]
@@ -928,10 +933,7 @@ eqn over(n) = n div 2 == 0 whr z = n end;
         let mut signature = Signature::default();
         let x = signature.fresh_var("in_1", basic::NAT);
         let (a, b) = (Expr::var(&signature, x), Expr::number(3, basic::NAT));
-        let equal = Expr::equal(&mut signature, a, b);
-        let all =
-            Expr::new(ExprKind::Bind(Binder::Forall, vec![x], equal), basic::BOOL, Span::default());
-        assert_eq!(expression(&signature, &all), "forall in_: Nat. in_ == 3");
+        assert_eq!(for_all_equal(&mut signature, x, a, b), "forall in_: Nat. in_ == 3");
     }
 
     #[test]
@@ -941,10 +943,8 @@ eqn over(n) = n div 2 == 0 whr z = n end;
         let (constant, _) = data.signature.ops().find(|(_, o)| o.name == "e").unwrap();
         let v = data.signature.fresh_var("e", sort);
         let (left, right) = (Expr::var(&data.signature, v), Expr::op(&data.signature, constant));
-        let equal = Expr::equal(&mut data.signature, left, right);
-        let all =
-            Expr::new(ExprKind::Bind(Binder::Forall, vec![v], equal), basic::BOOL, Span::default());
-        assert_eq!(expression(&data.signature, &all), "forall e_1: D. e_1 == e");
+        let text = for_all_equal(&mut data.signature, v, left, right);
+        assert_eq!(text, "forall e_1: D. e_1 == e");
     }
 
     #[test]
@@ -958,14 +958,12 @@ eqn over(n) = n div 2 == 0 whr z = n end;
         let max = Expr::builtin(&mut data.signature, Builtin::Max, args.clone(), basic::NAT);
         let call = ExprKind::Apply(Expr::var(&data.signature, v), args);
         let call = Expr::new(call, basic::NAT, Span::default());
-        let equal = Expr::equal(&mut data.signature, call, max);
+        let equal = Expr::equal(&mut data.signature, call.clone(), max.clone());
         let mut printer = SpecPrinter::new(&data);
         printer.declare(v);
         let printed = printer.round_trip(&equal, Some(basic::BOOL));
         assert!(mu_syntax::print::data(&printed).starts_with("max_1("), "{printed:?}");
-        let all =
-            Expr::new(ExprKind::Bind(Binder::Forall, vec![v], equal), basic::BOOL, Span::default());
-        let text = expression(&data.signature, &all);
+        let text = for_all_equal(&mut data.signature, v, call, max);
         assert_eq!(text, "forall max_1: Nat # Nat -> Nat. max_1(2, 3) == max(2, 3)");
     }
 

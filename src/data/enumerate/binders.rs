@@ -385,23 +385,26 @@ enum Occurrences {
     Members(Value, Value),
 }
 
+/// Returns the occurrences of an element in two sets or bags; `None` if they are the same term.
 fn occurrences<T: Terms>(
     m: &mut T,
     p: &Program,
     sort: SortId,
     x: &Value,
     [a, b]: [&Value; 2],
-) -> Outcome<Occurrences> {
+) -> Outcome<Option<Occurrences>> {
     let info = *p.sort(sort);
-    match (info.count, info.member) {
+    let (in_a, in_b, of): (_, _, fn(Value, Value) -> Occurrences) = match (info.count, info.member)
+    {
         (Some(count), _) => {
-            Ok(Occurrences::Counts(m.count(p, count, x, a)?, m.count(p, count, x, b)?))
+            (m.count(p, count, x, a)?, m.count(p, count, x, b)?, Occurrences::Counts)
         }
         (None, Some(member)) => {
-            Ok(Occurrences::Members(m.contains(p, member, x, a)?, m.contains(p, member, x, b)?))
+            (m.contains(p, member, x, a)?, m.contains(p, member, x, b)?, Occurrences::Members)
         }
-        (None, None) => Err(Box::new(Diagnostic::internal("a set without membership"))),
-    }
+        (None, None) => return Err(Box::new(Diagnostic::internal("a set without membership"))),
+    };
+    Ok((in_a != in_b).then(|| of(in_a, in_b)))
 }
 
 /// Returns the condition that an element distinguishes two sets or bags.
@@ -413,12 +416,12 @@ fn difference<T: Terms>(
     both: [&Value; 2],
 ) -> Outcome<Value> {
     Ok(match occurrences(m, p, sort, x, both)? {
-        Occurrences::Counts(in_a, in_b) => {
+        None => Value::Bool(false),
+        Some(Occurrences::Counts(in_a, in_b)) => {
             let same = m.equal(p, basic::NAT, &in_a, &in_b)?;
             m.not(p, same)
         }
-        Occurrences::Members(in_a, in_b) if in_a == in_b => Value::Bool(false),
-        Occurrences::Members(in_a, in_b) => {
+        Some(Occurrences::Members(in_a, in_b)) => {
             let (not_a, not_b) = (m.not(p, in_a.clone()), m.not(p, in_b.clone()));
             let (one, other) = (m.and(p, in_a, not_b), m.and(p, not_a, in_b));
             m.or(p, one, other)
@@ -436,11 +439,11 @@ fn excess<T: Terms>(
     both: [&Value; 2],
 ) -> Outcome<Value> {
     Ok(match occurrences(m, p, sort, x, both)? {
-        Occurrences::Counts(in_a, in_b) => {
+        None => Value::Bool(false),
+        Some(Occurrences::Counts(in_a, in_b)) => {
             m.apply_op(p, p.sort(basic::NAT).less, vec![in_b, in_a])?
         }
-        Occurrences::Members(in_a, in_b) if in_a == in_b => Value::Bool(false),
-        Occurrences::Members(in_a, in_b) => {
+        Some(Occurrences::Members(in_a, in_b)) => {
             let not_b = m.not(p, in_b);
             m.and(p, in_a, not_b)
         }
