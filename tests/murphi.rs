@@ -649,10 +649,15 @@ ruleset n: Node do
 end;
 invariant \"few\" stage < 7;";
     let model = file(folder.path(), "marks.m", text);
+    let evidence = folder.path().join("marks.json");
     let words = ["explore", model.to_str().unwrap(), "-D", "NODES=any", "--deadlocks", "off"];
-    let outcome = mu_check(&words);
+    let more = ["--evidence", evidence.to_str().unwrap()];
+    let outcome = mu_check(&[&words[..], &more].concat());
     assert_eq!((outcome.code, &outcome.json["verdict"]), (1, &"invariant".into()));
     assert_eq!(outcome.json["instance"]["NODES"], 7, "{}", outcome.json);
+    let run: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(evidence).unwrap()).unwrap();
+    assert!(run["steps"].as_array().unwrap().len() >= 7, "{run}");
 }
 
 /// The protocols of the repository are right for every number of caches; a fault of German's

@@ -785,12 +785,21 @@ fn independent(label: &Label) -> Result<(), Diagnostic> {
     }
 }
 
+/// Returns the error for a label without a required argument.
+fn missing_role(label: &Label, what: &str, role: &ArgumentRole) -> Diagnostic {
+    let message = format!("this {what} has no argument `{}`", letter(role));
+    let error = Diagnostic::at(Stage::Type, label.span, message);
+    match role {
+        ArgumentRole::Address => error.note(
+            "a machine with a single location needs an address in its labels: a sort with one value will do",
+        ),
+        _ => error,
+    }
+}
+
 fn require(label: &Label, what: &str, roles: &[ArgumentRole]) -> Result<(), Diagnostic> {
     match roles.iter().find(|r| !label.has(r)) {
-        Some(role) => {
-            let message = format!("this {what} has no argument `{}`", letter(role));
-            Err(Diagnostic::at(Stage::Type, label.span, message))
-        }
+        Some(role) => Err(missing_role(label, what, role)),
         None => Ok(()),
     }
 }
@@ -947,8 +956,7 @@ fn operation(
     }
     for role in needed {
         if !end.has(role) && !begin.as_ref().is_some_and(|b| b.has(role)) {
-            let message = format!("this {what} has no argument `{}`", letter(role));
-            return Err(Diagnostic::at(Stage::Type, end.span, message));
+            return Err(missing_role(&end, what, role));
         }
     }
     if let Some(b) =

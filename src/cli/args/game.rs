@@ -13,7 +13,11 @@ pub struct PbesArgs {
     /// Specification.
     pub model: PathBuf,
     /// Formula file.
-    pub formula: PathBuf,
+    #[arg(required_unless_present = "text", conflicts_with = "text")]
+    pub formula: Option<PathBuf>,
+    /// Formula text.
+    #[arg(id = "text", short = 'f', long = "formula", value_name = "FORMULA")]
+    pub text: Option<String>,
     /// Write the equation system to this file: in mCRL2's binary format if the name ends in .pbes,
     /// otherwise as text (.pbes.txt).
     #[arg(short, long, value_name = "FILE")]

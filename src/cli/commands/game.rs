@@ -11,8 +11,9 @@ use mu_base::{Budget, Diagnostic, Stage};
 use mu_compile::typed::process::Terms;
 use mu_formula::equations::{self, UnrollSelection};
 use mu_formula::typecheck::check_formula;
-use mu_frontends::Input;
 use mu_frontends::equation_systems::EquationText;
+use mu_frontends::rejected::GAMES;
+use mu_frontends::{FrontEnd as _, Input};
 use mu_game::solve::{Solver, by_name, default_solver};
 use mu_game::{Game, Player, Solution, pg, verify};
 use mu_lts::{behaviour, mcrl2};
@@ -24,7 +25,21 @@ use std::path::Path;
 
 /// Prints or writes the equation system.
 pub(crate) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnostic> {
-    let (source, text) = session.read_source(&args.formula)?;
+    if let Some(out) = args.out.as_ref().filter(|out| GAMES.has_ending(out)) {
+        let message = format!(
+            "`{}` has the ending of a game, and `pbes` writes equation systems",
+            out.display()
+        );
+        return Err(Diagnostic::new(Stage::Usage, message)
+            .note("for a game: `pbes … --out system.pbes`, then `convert system.pbes game.pg`"));
+    }
+    let (source, text) = match (&args.formula, &args.text) {
+        (Some(path), _) => session.read_source(path)?,
+        (None, text) => {
+            let text = text.clone().unwrap_or_default();
+            (session.sources.add("formula", text.clone()), text)
+        }
+    };
     let process = session.linear_process(&args.model, &linearise::LineariserOptions::default())?;
     let tree = mu_syntax::parse_formula(source, &text)?;
     let formula = check_formula(&tree, &process.data, &process.actions)?;

@@ -21,7 +21,7 @@ use crate::pipeline::properties::{find_conditions, formula_texts, only_formula, 
 use crate::pipeline::{Session, file_error, read_text};
 use clap::ValueEnum;
 use mu_base::host::{self, Instant};
-use mu_base::{Diagnostic, SourceMap, Stage, Stop};
+use mu_base::{Diagnostic, SourceMap, Stage};
 use mu_formula::typecheck::check_formula;
 use mu_frontends::murphi::MURPHI;
 use mu_frontends::{FrontEnd as _, Input};
@@ -199,12 +199,15 @@ struct Plan {
     combinations: Vec<Combination>,
     /// Those of them with an error in the model or a formula: their rows fail, and later rows of
     /// the series run.
-    faulty: Vec<Combination>,
+    faulty: BTreeSet<Combination>,
     /// The rows of combinations that violate a constraint of a parameter.
     not_run: Vec<NotRun>,
 }
 
 /// Finds errors in the model, the formulas and the parameters before the first row is run.
+///
+/// After an interrupt the inputs of the other combinations are not read: rows of an earlier run are
+/// printed without them.
 ///
 /// # Errors
 /// Every combination has an error, or violates a constraint.
@@ -216,11 +219,12 @@ fn plan(
 ) -> Result<Plan, Diagnostic> {
     let given = session.common.define.clone();
     let verbose = std::mem::take(&mut session.common.verbose);
-    let mut plan = Plan { combinations: Vec::new(), faulty: Vec::new(), not_run: Vec::new() };
+    let mut plan = Plan { combinations: Vec::new(), faulty: BTreeSet::new(), not_run: Vec::new() };
     let (mut error_of_a_row, mut violated) = (None, None);
     for combination in all {
         if is_interrupted(session) {
-            return Err(Diagnostic::stopped(Stop::Interrupted));
+            plan.combinations.push(combination);
+            continue;
         }
         session.common.define = defines(&combination);
         // The number of sources is bounded; drop those of earlier rounds, because an error is from
@@ -232,6 +236,7 @@ fn plan(
         };
         match checked {
             Ok(()) => plan.combinations.push(combination),
+            Err(_) if is_interrupted(session) => plan.combinations.push(combination),
             Err(error) if template::is_constraint_violation(&error) => {
                 plan.not_run.extend(jobs.iter().map(|job| NotRun {
                     job: job.name.clone(),
@@ -241,7 +246,7 @@ fn plan(
                 violated = Some(error);
             }
             Err(error) => {
-                plan.faulty.push(combination.clone());
+                plan.faulty.insert(combination.clone());
                 plan.combinations.push(combination);
                 if error_of_a_row.is_none() {
                     // The places of the error are in these sources.
@@ -336,7 +341,7 @@ impl Runner<'_> {
         &self,
         sweep: &mut Sweep,
         combinations: &[Combination],
-        faulty: &[Combination],
+        faulty: &BTreeSet<Combination>,
         jobs: &[Job],
         reference: &Reference,
     ) -> Result<bool, Diagnostic> {
@@ -373,6 +378,10 @@ impl Runner<'_> {
                 };
                 let row = match sweep.kept.iter().position(still) {
                     Some(at) => sweep.kept.remove(at),
+                    None if self.interrupted() => {
+                        interrupted = true;
+                        break 'all;
+                    }
                     None => match self.row(job, combination, &inputs, &bar)? {
                         Some(row) if !self.interrupted() || row.is_complete() => row,
                         _ => {

@@ -143,10 +143,7 @@ fn every_size(
         let defines = defines(size);
         let run = search_instance(session, args, &defines)?;
         if !["ok", "cover"].contains(&run.outcome(session, start).verdict()) {
-            let instance = Some((&*name, size));
-            MurphiResult { instance, ..run.outcome(session, start) }.register(Vec::new());
-            murphi_evidence::write(session, args, (&run, &defines), start)?;
-            return MurphiResult { instance, ..run.outcome(session, start) }.print(args);
+            return print_instance(session, args, start, (&run, &defines), (&name, size));
         }
         last = Some(run);
     }
@@ -156,11 +153,9 @@ fn every_size(
         for size in SPOT_SIZES {
             let defines = defines(size);
             let Some(run) = spot_checked(session, args, &defines)? else { break };
-            let instance = Some((&*name, size));
-            let outcome = MurphiResult { instance, ..run.outcome(session, start) };
-            if outcome.has_failure() {
+            if run.outcome(session, start).has_failure() {
                 session.log(format!("the proof is wrong: {name}={size} fails"));
-                return outcome.print(args);
+                return print_instance(session, args, start, (&run, &defines), (&name, size));
             }
         }
     }
@@ -175,12 +170,12 @@ fn every_size(
             } else {
                 spot_checked(session, args, &defines)?
             };
-            let instance = Some((&*name, size));
-            let outcome =
-                found.as_ref().map(|run| MurphiResult { instance, ..run.outcome(session, start) });
-            match outcome {
-                Some(outcome) if outcome.has_failure() => return outcome.print(args),
-                Some(outcome) if outcome.verdict() != "unknown" => {
+            let verdict = |run: &Run| run.outcome(session, start).verdict();
+            match &found {
+                Some(run) if run.outcome(session, start).has_failure() => {
+                    return print_instance(session, args, start, (run, &defines), (&name, size));
+                }
+                Some(run) if verdict(run) != "unknown" => {
                     (Some(murphi_proof::spurious(size)), None)
                 }
                 _ => (Some(murphi_proof::unsearched_reason(size)), None),
@@ -196,8 +191,25 @@ fn every_size(
         ),
         Some(_) => reason,
     });
+    if let Some(file) = &args.goal.evidence {
+        eprintln!("note: {} is not written: no size fails that was searched", file.display());
+    }
     let instance = Some((&*name, *SIZES.end()));
     MurphiResult { instance, reason, proof, ..run.outcome(session, start) }.print(args)
+}
+
+/// Prints the failure of an instance, and writes its evidence.
+fn print_instance(
+    session: &mut Session,
+    args: &Exploration,
+    start: Instant,
+    (run, defines): (&Run, &[String]),
+    instance: (&str, u32),
+) -> Result<u8, Diagnostic> {
+    let instance = Some(instance);
+    MurphiResult { instance, ..run.outcome(session, start) }.register(Vec::new());
+    murphi_evidence::write(session, args, (run, defines), start)?;
+    MurphiResult { instance, ..run.outcome(session, start) }.print(args)
 }
 
 /// Searches a part of an instance. `None` if there is none of this size.
