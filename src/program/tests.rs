@@ -173,6 +173,10 @@ fn locked_instructions_are_atomic() {
         .map(|l| l.iter().map(|(n, v)| format!("{n}={v}")).collect::<Vec<_>>().join(" "))
         .collect();
     assert_eq!(lines, ["0:rax=0 1:rax=1 [x]=1", "0:rax=2 1:rax=0 [x]=2"]);
+    // The herd tools write the memory operand of `cmpxchg` first; other instructions keep AT&T's
+    // order.
+    let text = "X86_64 t\n{ int64_t x=1; 1:rax=1; 0:rcx=5; }\nP0 | P1 ;\nmovq %rcx,(x) | lock cmpxchgq (x),%rdx ;\nexists (x=5)\n";
+    assert_eq!(run(text, "tso").verdict, Verdict::Ok);
 }
 
 #[test]

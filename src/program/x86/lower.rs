@@ -55,6 +55,15 @@ impl Assembler {
             operands.insert(at, one);
             written.insert(at, SourceOperand::Immediate(Number::Literal(1), word.span));
         }
+        // The herd tools write the memory operand of `cmpxchg` first in AT&T's order as well; AT&T's
+        // own order with memory first has no encoding.
+        if entry.kind == InstructionKind::CompareExchange
+            && self.order == OperandOrder::Att
+            && matches!(operands[..], [Operand::Memory(..), Operand::Register(..)])
+        {
+            operands.swap(0, 1);
+            written.swap(0, 1);
+        }
         self.record_statement(&word, entry, width, locked, written);
         let expected = match entry.operands {
             Operands::Any => operands.len(),
