@@ -456,9 +456,17 @@ impl<'a> CandidateSearch<'a, '_> {
             _ => None,
         };
         let updates = self.judge.ordered_updates;
+        // The model orders the halves of an instruction only if it is atomic.
+        let atomic = |a: usize, b: usize| match (origin.get(a), origin.get(b)) {
+            (Some(Ok((t, a))), Some(Ok((_, b)))) => {
+                shapes[*t].amo.contains(&(narrow::index(*a), narrow::index(*b)))
+            }
+            _ => false,
+        };
         let before = |a: usize, b: usize| match (place(a), place(b)) {
-            (Some((t, a)), Some((u, b))) => {
-                t == u && a.index < b.index && (updates || a.instance != b.instance)
+            (Some((t, x)), Some((u, y))) => {
+                let halves = x.instance == y.instance;
+                t == u && x.index < y.index && (!halves || updates && atomic(a, b))
             }
             _ => false,
         };

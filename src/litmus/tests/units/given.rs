@@ -154,3 +154,18 @@ fn fences_of_power_have_two_names() {
         }
     }
 }
+
+/// An instruction without a lock may read a value that is later in coherence than its own write.
+#[test]
+fn halves_of_instructions_without_a_lock_have_no_order_of_their_own() {
+    let test = "X86_64 D1\n{ int64_t x=1; }\nP0 | P1 ;\ndecq (x) | xchgq %rdx,(x) ;\n\
+                locations [1:rdx; x;]\nexists (1:rdx=-1)\n";
+    for model in [
+        "acyclic rmw | rf | co | fr | po",
+        "acyclic po-loc | amo | co | fr | rf",
+        "acyclic rmw | rf | co | fr",
+    ] {
+        let judge = compile(Arch::X86_64, &format!("\"m\"\n{model}\n"));
+        assert_eq!(outcomes(&answer(test, &judge)).len(), 4, "{model}");
+    }
+}
