@@ -389,12 +389,7 @@ impl<'a> CandidateSearch<'a, '_> {
         strayed: Option<(u32, u32)>,
     ) -> Result<ShapeCombination, EarlyEnd> {
         let cells = self.test.layout.cells();
-        let mut touched = vec![false; cells.len()];
-        shapes
-            .iter()
-            .flat_map(|s| &s.events)
-            .filter_map(|e| e.cell)
-            .for_each(|c| touched[c as usize] = true);
+        let touched = accessed_cells(cells.len(), shapes);
         let mut events = Vec::new();
         let mut instructions = Vec::new();
         let mut origin = Vec::new();
@@ -443,18 +438,15 @@ impl<'a> CandidateSearch<'a, '_> {
         self.mark_finals(&mut skeleton);
         relate_initial(&mut skeleton, cells);
         let events = skeleton.events();
-        let ordered = |e: usize| match origin.get(e) {
-            Some(Ok((t, i))) => shapes[*t].events[*i].ordered,
-            _ => false,
-        };
-        let writes: Vec<usize> =
-            (0..events.len()).filter(|&e| events[e].kind.writes() || ordered(e)).collect();
-        few_writes(writes.len())?;
-        let number = |e: usize| writes.partition_point(|&w| w < e);
         let place = |e: usize| match origin.get(e) {
             Some(Ok((t, i))) => Some((*t, &shapes[*t].events[*i])),
             _ => None,
         };
+        let ordered = |e: usize| place(e).is_some_and(|(_, event)| event.ordered);
+        let writes: Vec<usize> =
+            (0..events.len()).filter(|&e| events[e].kind.writes() || ordered(e)).collect();
+        few_writes(writes.len())?;
+        let number = |e: usize| writes.partition_point(|&w| w < e);
         let updates = self.judge.ordered_updates;
         // The model orders the halves of an instruction only if it is atomic.
         let atomic = |a: usize, b: usize| match (origin.get(a), origin.get(b)) {
@@ -913,6 +905,14 @@ fn by_cell(cells: usize, writes: &[usize], events: &[Event]) -> Vec<Vec<usize>> 
         }
     }
     by_cell
+}
+
+/// Returns for each of a number of cells true if an event of the shapes accesses it.
+fn accessed_cells(count: usize, shapes: &[&PathShape]) -> Vec<bool> {
+    let mut out = vec![false; count];
+    let cells = shapes.iter().flat_map(|s| &s.events).filter_map(|e| e.cell);
+    cells.for_each(|c| out[c as usize] = true);
+    out
 }
 
 /// Relates the initial writes of an element, which are one access.

@@ -55,8 +55,8 @@ impl Assembler {
             operands.insert(at, one);
             written.insert(at, SourceOperand::Immediate(Number::Literal(1), word.span));
         }
-        // The herd tools write the memory operand of `cmpxchg` first in AT&T's order as well; AT&T's
-        // own order with memory first has no encoding.
+        // The herd tools write the memory operand of `cmpxchg` first in AT&T's order as well;
+        // AT&T's own order with memory first has no encoding.
         if entry.kind == InstructionKind::CompareExchange
             && self.order == OperandOrder::Att
             && matches!(operands[..], [Operand::Memory(..), Operand::Register(..)])
