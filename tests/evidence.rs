@@ -414,3 +414,22 @@ fn all_charts() {
         }
     }
 }
+
+/// The check of evidence evaluates quantifiers over infinite sorts for some values only. That is no
+/// contradiction if other values decide.
+#[test]
+fn quantified_actions_over_infinite_sorts_have_evidence() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("m.mcrl2").display().to_string();
+    std::fs::write(&model, "sort S = struct s1(n: Nat); act a: Nat; init a(0) . delta;").unwrap();
+    for (formula, code) in [
+        ("[exists l: List(Nat). a(0) && val(l == [1])]false", 1),
+        ("[exists l: Real. a(0) && val(l == 1/2)]false", 1),
+        ("[exists l: S. a(n(l)) && val(l == s1(0))]false", 1),
+        ("<exists l: List(Nat). a(#l) && val(l in [[], [1]])>true", 0),
+        ("<exists l: FSet(Nat). a(0) && val(l == {1})>true", 0),
+    ] {
+        let outcome = mu_check(&["check", &model, "--formula", formula]);
+        assert_eq!(outcome.code, code, "{formula}: {}", outcome.stderr);
+    }
+}

@@ -33,6 +33,27 @@ fn chain(steps: usize, last: &str) -> String {
     text
 }
 
+/// Without declarations the text of an argument that a label has denotes it.
+#[test]
+fn arguments_of_labels_are_named_by_their_texts() {
+    let folder = folder(&[(
+        "args.aut",
+        "des (0,3,1)\n(0,\"d({3: 1})\",0)\n(0,\"h([x, y])\",0)\n(0,\"e(pair(x, 1))\",0)\n",
+    )]);
+    for (label, code) in [
+        ("d({3:1})", 1),
+        ("h([x,y])", 1),
+        ("e(pair(x,1))", 1),
+        ("d({3:2})", 0),
+        ("h([y,x])", 0),
+        ("e(pair(x,2))", 0),
+    ] {
+        let outcome = run(folder.path(), &format!("check @args.aut --formula [{label}]false"));
+        assert_eq!(outcome.code, code, "{label}: {}", outcome.stderr);
+        assert_eq!(outcome.stderr.contains("no label"), code == 0, "{label}: {}", outcome.stderr);
+    }
+}
+
 /// A label that no transition has matches nothing: `<x>` is false, `[x]` is true. Only a formula
 /// that is no formula is refused.
 #[test]

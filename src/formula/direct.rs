@@ -62,7 +62,7 @@ pub fn holds_within(
 }
 
 /// Decides as [`holds_within`]. The second flag is true if the result depends on values of an
-/// infinite sort that a quantifier over states omitted; numbers below `also` are included.
+/// infinite sort that a quantifier omitted; numbers below `also` are included.
 pub fn holds_for(
     formula: &TypedFormula,
     lts: &Lts,
@@ -101,7 +101,7 @@ struct DirectEvaluator<'a> {
     tables: AHashMap<FixId, Vec<(bool, FixpointTable)>>,
     /// Remaining elementary steps.
     fuel: u64,
-    /// True if a quantifier over states ranged over some values of an infinite sort.
+    /// True if a quantifier ranged over some values of an infinite sort.
     sampled: bool,
 }
 
@@ -617,6 +617,7 @@ impl<'a> DirectEvaluator<'a> {
         env: &mut Environment,
     ) -> Result<bool, Diagnostic> {
         let Some((first, rest)) = vars.split_first() else { return self.fits(a, label, env) };
+        self.sampled |= !is_finite(self.data, self.data.signature.var(*first).sort);
         for value in self.domain(*first)?.iter() {
             env.insert(*first, value.clone());
             if self.fits_quantified(rest, a, all, label, env)? != all {

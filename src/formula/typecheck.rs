@@ -13,7 +13,7 @@ use mu_base::ids::{ActId, FixId, SortId, VarId};
 use mu_base::similar::similar_names;
 use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
-use mu_data::signature::{Builtin, Signature};
+use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_data::sort::basic;
 use mu_data::typecheck::{Checker, error, with_suggestions};
 use mu_process::labels::ActionDecl;
@@ -321,6 +321,10 @@ impl Formulas {
                 ActionFormulaKind::MultiAction(actions) => match self.multi_action(actions) {
                     Ok(typed) => Action::Multi(typed),
                     Err(error) => {
+                        let named = self.named_arguments(actions);
+                        if let Some(Ok(typed)) = named.map(|named| self.multi_action(&named)) {
+                            return Ok(Action::Multi(typed));
+                        }
                         let reason = self.without_label(actions, &error);
                         let (Some(unmatched), Some(reason)) = (&mut self.unmatched, reason) else {
                             return Err(error);
@@ -353,6 +357,31 @@ impl Formulas {
                 ActionFormulaKind::At(..) => return Err(timed_error("@", span)),
             })
         })
+    }
+
+    /// Returns the actions with each argument that is the text of an argument of a label as the
+    /// name of that one. Inferred labels have a constant for each text that has no other value.
+    /// `None` if there is none.
+    fn named_arguments(
+        &self,
+        actions: &[(ast::Ident, Vec<ast::Data>)],
+    ) -> Option<Vec<(ast::Ident, Vec<ast::Data>)>> {
+        self.unmatched.as_ref()?;
+        let plain = |text: &str| text.split_whitespace().collect::<String>();
+        let constants: AHashMap<String, &str> = (self.data.data.signature.ops())
+            .filter(|(_, op)| matches!(op.kind, OpKind::Constructor(_)))
+            .map(|(_, op)| (plain(&op.name), op.name.as_str()))
+            .collect();
+        let mut found = false;
+        let mut actions = actions.to_vec();
+        for arg in actions.iter_mut().flat_map(|(_, args)| args) {
+            let text = plain(&mu_syntax::print::data(arg));
+            if let Some(name) = constants.get(&text).filter(|_| is_value(arg)) {
+                arg.kind = DataKind::Name((*name).to_string());
+                found = true;
+            }
+        }
+        found.then_some(actions)
     }
 
     /// Returns why no label is a multi-action that is not well typed over inferred actions; `None`
