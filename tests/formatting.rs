@@ -57,6 +57,9 @@ fn the_command() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "act a;\ninit a;\n");
     assert_eq!(run(&["fmt", "--check", &name], ""), (0, String::new(), String::new()));
     assert_eq!(run(&["fmt", "--stdin"], "[ a ]false"), (0, "[a]false\n".into(), String::new()));
+    // `=` of `whr` is no comparison of a Murphi model.
+    let whr = "[a && val(x whr x = true end)]false\n";
+    assert_eq!(run(&["fmt", "--stdin"], whr), (0, whr.into(), String::new()));
     assert_eq!(run(&["fmt", "--stdin", "--check", "--format", "json"], "[ a ]false").0, 1);
     let (code, out, error) = run(&["fmt", "--stdin"], "act a;\ninit a b;");
     assert!(

@@ -116,6 +116,10 @@ pub fn find(
 /// # Errors
 /// The rest of the text is no formula.
 pub fn parse_without_model(source: SourceId, text: &str) -> Result<FormulaFile, Diagnostic> {
+    // A formula without operators of a model's language.
+    if let Ok(file) = mu_syntax::parse_formula(source, text) {
+        return Ok(file);
+    }
     let found = find(source, text, &[], 0)?;
     found.parse(source, &[&found], &[])
 }
@@ -208,8 +212,10 @@ fn is_expression_of_model(text: &str, words: &BTreeSet<&str>) -> bool {
         let after = bytes.get(at + 1).copied().unwrap_or(b' ');
         bytes[at] == b'=' && !b"=<>!:".contains(&before) && !b"=>".contains(&after)
     };
-    ["isundefined", "do", "end"].iter().any(|w| words.contains(w))
-        || (0..bytes.len()).any(is_equality)
+    // `whr x = e end` is data.
+    !words.contains("whr")
+        && (["isundefined", "do", "end"].iter().any(|w| words.contains(w))
+            || (0..bytes.len()).any(is_equality))
 }
 
 /// Returns the words of a text that may be names.

@@ -860,21 +860,24 @@ impl Children {
     }
 }
 
+/// Exit code of a process that has no answer.
+const UNKNOWN: i32 = 3;
+
 impl ChildProcess {
     fn error_output(&self) -> String {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&words);
         if text.trim().is_empty() { String::new() } else { format!(": {}", text.trim()) }
     }
-    /// Returns the error for a process that ended before all were connected: by a signal, or with
-    /// an error.
+    /// Returns the error for a process that ended before all were connected: by a signal, which it
+    /// may have handled with the exit code of *unknown*, or with an error.
     fn exit_error(&mut self) -> Diagnostic {
         let status = self.child.wait();
         // Its last error output may still arrive.
         std::thread::sleep(Duration::from_millis(50));
         let how = status.as_ref().map_or_else(ToString::to_string, ToString::to_string);
         let message = format!("process {}: it ended with {how}{}", self.me, self.error_output());
-        if status.is_ok_and(|s| s.code().is_none()) {
+        if status.is_ok_and(|s| s.code().is_none_or(|code| code == UNKNOWN)) {
             eprintln!("the search is incomplete: {message}");
             return Diagnostic::stopped(Stop::Lost);
         }
@@ -894,6 +897,19 @@ impl Drop for Children {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_that_a_signal_ends_is_lost() {
+        for (command, stage) in
+            [("exit 3", Stage::Limit), ("kill -9 $$", Stage::Limit), ("exit 2", Stage::File)]
+        {
+            let child = std::process::Command::new("sh").args(["-c", command]).spawn().unwrap();
+            let (_, port) = std::sync::mpsc::channel();
+            let mut process =
+                ChildProcess { me: 1, child, input: None, port, words: Arc::default() };
+            assert_eq!(process.exit_error().stage, stage, "{command}");
+        }
+    }
 
     #[test]
     fn lists_of_hosts_are_read_and_faults_named() {
