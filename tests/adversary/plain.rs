@@ -153,8 +153,9 @@ pub fn judge(
     Ok(())
 }
 
-/// True if a formula may be rejected on a file without declarations, but not on the model; or if a
-/// condition has no value that the main path does not evaluate.
+/// True if a formula may be rejected on a file without declarations, but not on the model; if a
+/// condition has no value that the main path does not evaluate; or if confluent steps form a cycle,
+/// which several processes reject.
 fn may_refuse(why: &str) -> bool {
     [
         "is not declared",
@@ -166,6 +167,7 @@ fn may_refuse(why: &str) -> bool {
         "sort",
         "ambiguous",
         "neither true nor false",
+        "confluent tau steps form a cycle",
     ]
     .iter()
     .any(|w| why.contains(w))
