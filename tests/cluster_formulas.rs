@@ -80,7 +80,7 @@ fn verdicts_equations_and_evidence_are_those_of_one_process() {
         let one = check(model, formulas, options);
         assert!([0, 1].contains(&one.code), "{}", one.stderr);
         decided += all_results(&one).iter().filter(|comparable| comparable[2] != 0).count();
-        for count in [1, 2, 3, 5] {
+        for count in [1, 3] {
             let many = check(model, formulas, &format!("{options} --processes {count}"));
             assert_eq!(many.code, one.code, "{model}, {count} processes: {}", many.stderr);
             assert_eq!(
@@ -169,7 +169,7 @@ fn least_fixed_points_need_a_graph_without_cycles() {
     // several lengths.
     let at_last = "[true*.b(0)]mu X. [!a(9)]X";
     let one = check(&ends, &["mu X. [!a(9)]X"], "--without por");
-    for count in [1, 2, 3] {
+    for count in [1, 3] {
         let many = check(&ends, &["mu X. [!a(9)]X"], &format!("--processes {count}"));
         assert_eq!((many.code, all_results(&many)), (0, all_results(&one)), "{}", many.stderr);
     }
@@ -180,7 +180,7 @@ fn least_fixed_points_need_a_graph_without_cycles() {
     for formula in ["mu X. [!a(9)]X", "[b(0)]mu X. [!a(9)]X", "mu X. [!a(9) && !b(7)]X"] {
         let one = check(&after, &[formula], "--without por");
         assert!([0, 1].contains(&one.code), "{}", one.stderr);
-        for count in [1, 2, 3] {
+        for count in [2, 3] {
             let many = check(&after, &[formula], &format!("--processes {count}"));
             // One process has reached the states beyond, in its second search.
             let [one_parts, many_parts] = [&one, &many].map(|o| all_results(o)[0][..4].to_vec());
@@ -206,7 +206,7 @@ fn least_fixed_points_need_a_graph_without_cycles() {
             "{}",
             one.stderr
         );
-        for count in [1, 2, 3] {
+        for count in [1, 2] {
             let many = check(&turns, &[formula], &format!("--processes {count}"));
             assert_eq!(
                 (many.code, all_results(&many)),
@@ -276,7 +276,7 @@ fn games_have_the_verdicts_equations_and_evidence_of_one_process() {
         for comparable in all_results(&one) {
             verdicts[usize::from(comparable[0] == "true")] += 1;
         }
-        for count in [1, 2, 3, 5] {
+        for count in [2, 5] {
             let many = check(model, formulas, &format!("{options} --processes {count}"));
             assert_eq!(
                 (many.code, all_results(&many)),
@@ -292,7 +292,7 @@ fn games_have_the_verdicts_equations_and_evidence_of_one_process() {
                 .count();
         }
     }
-    assert!(alone > 30 && verdicts.iter().all(|n| *n > 2), "{alone} alone, {verdicts:?}");
+    assert!(alone > 15 && verdicts.iter().all(|n| *n > 2), "{alone} alone, {verdicts:?}");
     // The waiting processes have the verdict as well.
     let listeners: Vec<TcpListener> =
         (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
@@ -546,7 +546,7 @@ fn confluent_steps_are_taken_at_once_where_one_process_does() {
         words.iter().any(|w| w.0["used"] == true) && words.iter().any(|w| w.0["used"] == false),
         "{words:?}"
     );
-    for count in [1, 2, 3] {
+    for count in [1, 3] {
         let many = check(&arcx, &formulas, &format!("{options} --processes {count}"));
         assert_eq!(
             (many.code, all_results(&many)),

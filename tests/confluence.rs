@@ -127,7 +127,7 @@ fn without_b(mut lts: Lts) -> (Lts, bool) {
 /// whether the case does not count.
 fn compare(confluence: &Confluence, also: &dyn Fn(Lts) -> (Lts, bool)) {
     let number = |name: &str| std::env::var(name).ok().and_then(|c| c.parse().ok());
-    let (cases, one) = (number("MU_CHECK_CASES").unwrap_or(1500u64), number("MU_CHECK_SEED"));
+    let (cases, one) = (number("MU_CHECK_CASES").unwrap_or(700u64), number("MU_CHECK_SEED"));
     let seeds = one.map_or(0..cases, |seed| seed..seed + 1);
     let (mut all, mut kept, mut applied) = (0, 0, 0);
     for seed in seeds {
