@@ -1,22 +1,22 @@
-//! Normal forms of functions, and of infinite sets and bags: one value for equal functions.
+//! Normal forms of functions, and of infinite sets and bags: one value for texts of one function.
 //!
-//! In: a value in a state or in a label. Out: an equal value. A function over finite sorts becomes
-//! the graph of its points: a constant function, the most frequent result, with an entry for each
-//! other point. Any other function keeps its form, but its body is evaluated for an unknown
-//! argument and its variables are numbered by depth, as the toolset rewrites below a `lambda`; so
-//! `lambda y: Nat. f(y)` is `f`. A value that cannot be evaluated so stays as it is.
+//! In: a value in a state or in a label. Out: an equal value. The body of a `lambda` or of a
+//! comprehension is evaluated for an unknown argument and its variables are numbered by depth, as
+//! the toolset rewrites below a `lambda`; so `lambda y: Nat. f(y)` is `f`. Updates of a function
+//! keep their form: they are canonical over one base ([`crate::builtins::function`]). A value that
+//! cannot be evaluated so stays as it is.
 //!
-//! Cost: nothing for a value without functions; for a function a look-up, and the evaluation of its
-//! points or of its body the first time. Invariant: the result is equal to the input, and depends
-//! on the input only, not on the thread. Two functions with one normal form are equal; equal
-//! functions over infinite sorts may have two.
+//! Cost: nothing for a value without binders; for a binder a look-up, and the evaluation of its
+//! body the first time. Invariant: the result is equal to the input, and depends on the input only,
+//! not on the thread. Two functions with one normal form are equal; equal functions may have two.
+//! Functions over finite sorts are not listed point by point: an abstraction of a sort to some of
+//! its constants must not lose the value at the others.
 
 use super::compile::{Compiler, Program, Sharing, VariableLocations};
 use super::machine::{EvaluationMachine, Outcome};
 use super::terms::Terms as _;
 use super::{Engine, MAX_CACHED};
 use crate::engine::code::CodeNode;
-use crate::enumerate::{self, finite};
 use crate::expr::{Binder, Expr, ExprKind};
 use crate::sort::{SortKind, basic};
 use crate::value::{Closure, IMPURE, Rich, Value};
@@ -25,8 +25,6 @@ use mu_base::Span;
 use mu_base::diagnostic::Diagnostic;
 use mu_base::ids::{OpId, SortId, VarId};
 
-/// Largest domain of functions that become graphs.
-const MAX_POINTS: usize = 1 << 10;
 /// Largest number of steps to evaluate one body.
 const MAX_STEPS: u64 = 1 << 16;
 /// Largest number of candidates for an unknown of a quantifier in a body.
@@ -41,8 +39,7 @@ impl Engine {
     /// Returns an equal value with its functions in normal form.
     pub fn normal_functions(&mut self, value: &Value, sort: SortId) -> Value {
         let program = self.program.clone();
-        let function = matches!(program.signature.sorts.kind(sort), SortKind::Function(..));
-        if value.is_open() || !function && value.flags() & IMPURE == 0 {
+        if value.is_open() || value.flags() & IMPURE == 0 {
             return value.clone();
         }
         let mut known = std::mem::take(&mut self.functions);
@@ -62,10 +59,11 @@ impl Engine {
         v: &Value,
         sort: SortId,
     ) -> Value {
-        let function = matches!(p.signature.sorts.kind(sort), SortKind::Function(..));
-        if !function && v.flags() & IMPURE == 0 {
+        if v.flags() & IMPURE == 0 || is_plain_table(v) {
             return v.clone();
         }
+        let function = matches!(p.signature.sorts.kind(sort), SortKind::Function(..))
+            && matches!(v.as_rich(), Some(Rich::Closure(_) | Rich::Table(..)));
         let infinite = matches!(p.signature.sorts.kind(sort), SortKind::Set(_) | SortKind::Bag(_))
             && (v.as_closure().is_some() || v.as_app().is_some());
         if function || infinite {
@@ -111,12 +109,7 @@ impl Engine {
         let limit = self.machine.meter.set_limit(MAX_STEPS);
         let candidates = std::mem::replace(&mut self.machine.listings.growth_limit, MAX_CANDIDATES);
         let mark = self.machine.unknowns.mark();
-        let normal = self.run(|m| {
-            m.without_suspension(|m| match m.graph(p, v, sort)? {
-                Some(graph) => Ok(graph),
-                None => m.normal_binder(p, v, sort, 0),
-            })
-        });
+        let normal = self.run(|m| m.without_suspension(|m| m.normal_binder(p, v, sort, 0)));
         self.machine.unknowns.undo(mark);
         self.machine.listings.growth_limit = candidates;
         self.machine.meter.set_limit(limit);
@@ -127,16 +120,10 @@ impl Engine {
     }
 }
 
-/// True if a function is the constant function that a graph starts from.
-fn is_constant(f: &Value) -> bool {
-    f.as_closure().is_some_and(|c| {
-        let ExprKind::Bind(Binder::Lambda, vars, body) = &c.lambda.expr.kind else { return false };
-        c.captures.is_empty() && vars[..] == [VarId::local(0)] && {
-            let mut free = Vec::new();
-            body.free_vars(&mut free);
-            free.is_empty()
-        }
-    })
+/// True if a value is updates of an operation by data, which are in normal form.
+fn is_plain_table(v: &Value) -> bool {
+    let Some(Rich::Table(_, base, entries)) = v.as_rich() else { return false };
+    base.as_rich().is_none() && entries.iter().all(|(k, v)| (k.flags() | v.flags()) & IMPURE == 0)
 }
 
 /// Adds the operands of nested connectives that are not there yet.
@@ -153,58 +140,6 @@ fn add_operands(op: OpId, v: Value, out: &mut Vec<Value>) {
 }
 
 impl EvaluationMachine {
-    /// Returns the graph of a function over finite sorts; `None` if it has too many points, or one
-    /// without a value.
-    fn graph(&mut self, p: &Program, f: &Value, sort: SortId) -> Outcome<Option<Value>> {
-        let SortKind::Function(domain, range) = p.signature.sorts.kind(sort) else {
-            return Ok(None);
-        };
-        let (domain, range) = (domain.to_vec(), *range);
-        if let Some(Rich::Table(_, base, entries)) = f.as_rich()
-            && is_constant(base)
-            && entries.iter().all(|(k, v)| (k.flags() | v.flags()) & IMPURE == 0)
-            && let Some(values) = enumerate::values_of(self, p, domain[0], MAX_POINTS)?
-            && 2 * entries.len() < values.len()
-        {
-            return Ok(Some(f.clone()));
-        }
-        let mut points: Vec<Vec<Value>> = vec![vec![]];
-        for sort in &domain {
-            let Some(values) = enumerate::values_of(self, p, *sort, MAX_POINTS)? else {
-                return Ok(None);
-            };
-            if values.len().saturating_mul(points.len()) > MAX_POINTS {
-                return Ok(None);
-            }
-            points = points
-                .iter()
-                .flat_map(|t| values.iter().map(|v| [&t[..], std::slice::from_ref(v)].concat()))
-                .collect();
-        }
-        let mut results = Vec::with_capacity(points.len());
-        for point in &points {
-            let mut result = self.apply_value(p, f.clone(), point.clone())?;
-            if matches!(p.signature.sorts.kind(range), SortKind::Function(..)) {
-                match self.graph(p, &result, range)? {
-                    Some(graph) => result = graph,
-                    None => return Ok(None),
-                }
-            } else if result.flags() & IMPURE != 0 {
-                return Ok(None);
-            }
-            results.push(result);
-        }
-        let mut counts: AHashMap<&Value, usize> = AHashMap::new();
-        results.iter().for_each(|r| *counts.entry(r).or_default() += 1);
-        let most = counts.values().copied().max().unwrap_or(0);
-        // The first of the most frequent ones in the order of the points.
-        let Some(base) = results.iter().find(|r| counts[r] == most).cloned() else {
-            return Ok(None);
-        };
-        let others = points.into_iter().zip(results).filter(|(_, r)| *r != base).collect();
-        finite::function_of(self, p, sort, &base, others).map(Some)
-    }
-
     /// Returns a function, set, or bag with its body evaluated for unknowns of its variables;
     /// `depth` binders are around it.
     fn normal_binder(
