@@ -123,8 +123,9 @@ struct Converter {
     sorts: AHashMap<SortId, SortRef>,
     /// Names of operations, which variables must not have.
     operations: AHashSet<String>,
-    /// Names of the variables in scope.
-    variables: AHashMap<VarId, TermRef>,
+    /// Names of the variables in scope. Normal forms number their variables by depth, so one number
+    /// may stand for variables of several sorts.
+    variables: AHashMap<(VarId, SortId), TermRef>,
     used: AHashSet<String>,
     /// Converted closed terms by node. The entries hold the expressions, so that the nodes stay
     /// alive.
@@ -314,20 +315,21 @@ impl Converter {
 
     /// Gives a variable a name, at its sort or the given one.
     fn declare_variable(&mut self, var: VarId, sort: Option<SortId>) -> TermRef {
-        if let Some(known) = self.variables.get(&var) {
-            return *known;
-        }
         let signature = &self.data.signature;
         // Arguments of enumerated functions are in no signature.
         let own = (var.index() < signature.var_count()).then(|| signature.var(var));
         let base = own.map_or_else(|| "x".into(), |v| valid(&v.name));
-        let sort = sort.or(own.map(|v| v.sort)).unwrap_or(basic::BOOL);
+        let of_sort = sort.or(own.map(|v| v.sort)).unwrap_or(basic::BOOL);
+        let key = (var, own.map_or(of_sort, |v| v.sort));
+        if let Some(known) = self.variables.get(&key) {
+            return *known;
+        }
         let name =
             print::unused_name(&base, |n| self.used.contains(n) || self.operations.contains(n));
         self.used.insert(name.clone());
-        let sort = self.sort(sort);
+        let sort = self.sort(of_sort);
         let term = self.typed.term(Term::Variable(name, sort));
-        self.variables.insert(var, term);
+        self.variables.insert(key, term);
         term
     }
 
@@ -366,7 +368,11 @@ impl Converter {
     fn step(&mut self, e: &Expr) -> Result<TermRef, Diagnostic> {
         match &e.kind {
             ExprKind::Var(v) => {
-                self.variables.get(v).copied().ok_or_else(|| no_form("an unbound variable"))
+                let signature = &self.data.signature;
+                let declared = v.index() < signature.var_count();
+                let sort = if declared { signature.var(*v).sort } else { e.sort };
+                let known = self.variables.get(&(*v, sort)).copied();
+                known.ok_or_else(|| no_form("an unbound variable"))
             }
             ExprKind::Number(value) => {
                 number_sort(e.sort).map(|sort| self.typed.term(Term::Number(value.clone(), sort)))
@@ -383,14 +389,12 @@ impl Converter {
                 }
             },
             ExprKind::Bind(binder, vars, body) => {
-                let domain = match self.data.signature.sorts.kind(e.sort) {
-                    SortKind::Function(domain, _) if *binder == Binder::Lambda => {
-                        domain.iter().copied().map(Some).collect()
-                    }
-                    _ => vec![None; vars.len()],
-                };
-                let vars: Vec<TermRef> =
-                    vars.iter().zip(domain).map(|(v, s)| self.declare_variable(*v, s)).collect();
+                let sorts = print::sorts_of_bound(&self.data.signature, e);
+                let vars: Vec<TermRef> = vars
+                    .iter()
+                    .zip(sorts)
+                    .map(|(v, s)| self.declare_variable(*v, Some(s)))
+                    .collect();
                 let body = self.term(body)?;
                 let kind = match binder {
                     Binder::Forall => typed::Binder::Forall,

@@ -418,7 +418,7 @@ impl Converter<'_> {
 
 /// Returns the sorts of the variables that a binder declares. Variables of normal forms are in no
 /// signature.
-fn sorts_of_bound(signature: &Signature, e: &Expr) -> Vec<SortId> {
+pub fn sorts_of_bound(signature: &Signature, e: &Expr) -> Vec<SortId> {
     let ExprKind::Bind(binder, vars, body) = &e.kind else { return Vec::new() };
     match (binder, signature.sorts.kind(e.sort)) {
         (Binder::Lambda, SortKind::Function(domain, _)) => domain.to_vec(),

@@ -7,7 +7,7 @@
 
 use super::Converter;
 use ahash::AHashSet;
-use mu_base::ids::VarId;
+use mu_base::ids::{SortId, VarId};
 use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{DataSpec, Expr};
 use mu_lts::behaviour::{Process, Summand};
@@ -20,7 +20,7 @@ pub struct Terms(Converter);
 
 /// Names in scope before a scope was opened.
 pub struct ScopeMark {
-    variables: ahash::AHashMap<VarId, TermRef>,
+    variables: ahash::AHashMap<(VarId, SortId), TermRef>,
     used: AHashSet<String>,
 }
 
