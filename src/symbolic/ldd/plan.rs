@@ -22,7 +22,8 @@ pub enum LevelAction {
     Drop,
     /// Only this value continues; a projection drops the level, a match keeps it.
     Require(u32),
-    /// Projection keeps the level, with the values of a list only ([`super::Manager::restriction`]).
+    /// Projection keeps the level, with the values of a list only
+    /// ([`super::Manager::restriction`]).
     Among(u32),
 }
 
