@@ -860,9 +860,6 @@ impl Children {
     }
 }
 
-/// Exit code of a process that has no answer.
-const UNKNOWN: i32 = 3;
-
 impl ChildProcess {
     fn error_output(&self) -> String {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
@@ -877,9 +874,11 @@ impl ChildProcess {
         std::thread::sleep(Duration::from_millis(50));
         let how = status.as_ref().map_or_else(ToString::to_string, ToString::to_string);
         let message = format!("process {}: it ended with {how}{}", self.me, self.error_output());
-        if status.is_ok_and(|s| s.code().is_none_or(|code| code == UNKNOWN)) {
+        let lost = Diagnostic::stopped(Stop::Lost);
+        let unknown = i32::from(lost.exit_code());
+        if status.is_ok_and(|s| s.code().is_none_or(|code| code == unknown)) {
             eprintln!("the search is incomplete: {message}");
-            return Diagnostic::stopped(Stop::Lost);
+            return lost;
         }
         Diagnostic::new(Stage::File, message)
     }

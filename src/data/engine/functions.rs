@@ -24,6 +24,7 @@ use ahash::AHashMap;
 use mu_base::Span;
 use mu_base::diagnostic::Diagnostic;
 use mu_base::ids::{OpId, SortId, VarId};
+use std::borrow::Cow;
 
 /// Largest number of steps to evaluate one body.
 const MAX_STEPS: u64 = 1 << 16;
@@ -37,18 +38,18 @@ pub(super) type NormalFunctions = AHashMap<(SortId, Value), Value>;
 
 impl Engine {
     /// Returns an equal value with its functions in normal form.
-    pub fn normal_functions(&mut self, value: &Value, sort: SortId) -> Value {
-        let program = self.program.clone();
+    pub fn normal_functions<'v>(&mut self, value: &'v Value, sort: SortId) -> Cow<'v, Value> {
         if value.is_open() || value.flags() & IMPURE == 0 {
-            return value.clone();
+            return Cow::Borrowed(value);
         }
+        let program = self.program.clone();
         let mut known = std::mem::take(&mut self.functions);
         let result = self.normal_parts(&program, &mut known, value, sort);
         if known.len() > MAX_CACHED {
             known.clear();
         }
         self.functions = known;
-        result
+        Cow::Owned(result)
     }
 
     /// Returns a value with its parts in normal form.
@@ -237,14 +238,7 @@ impl EvaluationMachine {
         stacker::maybe_grow(128 << 10, 4 << 20, || match &v {
             Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) => {
                 let (op, args) = v.application();
-                let args = args.to_vec();
-                let args = args
-                    .into_iter()
-                    .map(|a| {
-                        let sort = self.sort_of(p, &a);
-                        self.normal_body(p, a, sort, depth)
-                    })
-                    .collect::<Outcome<Vec<_>>>()?;
+                let args = self.normal_arguments(p, args, depth)?;
                 if op != p.and && op != p.or {
                     return Ok(Value::app(op, p.op(op).flags, args));
                 }
@@ -262,13 +256,7 @@ impl EvaluationMachine {
                 Rich::Apply(head, args) => {
                     let own = self.sort_of(p, head);
                     let head = self.normal_body(p, head.clone(), own, depth)?;
-                    let args = args
-                        .iter()
-                        .map(|a| {
-                            let sort = self.sort_of(p, a);
-                            self.normal_body(p, a.clone(), sort, depth)
-                        })
-                        .collect::<Outcome<Vec<_>>>()?;
+                    let args = self.normal_arguments(p, args, depth)?;
                     Ok(Value::rich(Rich::Apply(head, args.into())))
                 }
                 // A collection with binders among its elements.
@@ -277,6 +265,16 @@ impl EvaluationMachine {
             Value::Cons(_) => Err(Box::new(Diagnostic::internal("elements with binders"))),
             _ => Ok(v.clone()),
         })
+    }
+
+    /// Returns arguments in a body with their binders in normal form.
+    fn normal_arguments(
+        &mut self,
+        p: &Program,
+        args: &[Value],
+        depth: usize,
+    ) -> Outcome<Vec<Value>> {
+        args.iter().map(|a| self.normal_body(p, a.clone(), self.sort_of(p, a), depth)).collect()
     }
 
     /// Compiles a binder with free variables that are those of the current unknowns. It is not

@@ -48,9 +48,9 @@ impl Engine {
     /// Returns the number of a value of a sort; equal values have equal ones, and functions those
     /// of their normal forms ([`Engine::normal_functions`]).
     pub fn term_at(&mut self, value: &Value, sort: SortId) -> TermId {
-        let value = &self.normal_functions(value, sort);
+        let value = self.normal_functions(value, sort);
         Conversion { p: &self.program, machine: &self.machine, terms: &self.sharer.terms }
-            .term(value, sort)
+            .term(&value, sort)
     }
 
     /// Returns the value of a term's number.

@@ -127,64 +127,52 @@ fn list_functions<T: Terms>(
     let count =
         (results.len() as u128).checked_pow(u32::try_from(tuples.len()).unwrap_or(u32::MAX));
     let Some(count) = count.filter(|n| *n <= limit as u128) else { return Ok(None) };
+    let vars: Vec<VarId> = (0..domain.len()).map(VarId::local).collect();
+    let formals: Vec<Expr> = vars
+        .iter()
+        .zip(domain)
+        .map(|(v, d)| Expr::new(ExprKind::Var(*v), *d, Span::default()))
+        .collect();
     let mut out = Vec::with_capacity(count as usize);
     for number in 0..count {
         let mut left = number;
         let mut graph = Vec::with_capacity(tuples.len());
         for tuple in &tuples {
-            graph.push((tuple.clone(), results[(left % results.len() as u128) as usize].clone()));
+            graph.push((tuple, &results[(left % results.len() as u128) as usize]));
             left /= results.len() as u128;
         }
-        out.push(function_of(m, p, sort, &results[0], graph)?);
+        let first = |m: &T| m.to_expr(p, &results[0], range);
+        if domain.len() == 1 {
+            let mut f = m.lambda(p, sort, &vars, first(m))?;
+            for (tuple, value) in graph {
+                f = m.update_at(p, sort, f, tuple[0].clone(), value.clone())?;
+            }
+            out.push(f);
+            continue;
+        }
+        let mut body = first(m);
+        for (tuple, value) in graph.into_iter().rev().filter(|(_, v)| **v != results[0]) {
+            let mut here: Option<Expr> = None;
+            for ((formal, d), v) in formals.iter().zip(domain).zip(tuple) {
+                let equal = Expr::apply(
+                    &p.signature,
+                    p.sort(*d).equal,
+                    vec![formal.clone(), m.to_expr(p, v, *d)],
+                );
+                here = Some(match here {
+                    None => equal,
+                    Some(before) => Expr::apply(&p.signature, p.and, vec![before, equal]),
+                });
+            }
+            let value = m.to_expr(p, value, range);
+            let here = here.unwrap_or_else(|| {
+                Expr::new(ExprKind::Op(p.truth.0), basic::BOOL, Span::default())
+            });
+            body = Expr::apply(&p.signature, p.sort(range).cond, vec![here, value, body]);
+        }
+        out.push(m.lambda(p, sort, &vars, body)?);
     }
     Ok(Some(out))
-}
-
-/// Returns the function with a value for some tuples of arguments, and `base` for all others. A
-/// unary function is a table over the constant function; other functions are a `lambda` that tests
-/// one tuple after the other.
-pub(crate) fn function_of<T: Terms>(
-    m: &mut T,
-    p: &Program,
-    sort: SortId,
-    base: &Value,
-    graph: Vec<(Vec<Value>, Value)>,
-) -> Outcome<Value> {
-    let (domain, range) = p.signature.domain_range(sort);
-    let (domain, range) = (domain.to_vec(), range);
-    let vars: Vec<VarId> = (0..domain.len()).map(VarId::local).collect();
-    let mut body = m.to_expr(p, base, range);
-    if domain.len() == 1 {
-        let mut f = m.lambda(p, sort, &vars, body)?;
-        for (mut tuple, value) in graph {
-            f = m.update_at(p, sort, f, tuple.remove(0), value)?;
-        }
-        return Ok(f);
-    }
-    let formals: Vec<Expr> = vars
-        .iter()
-        .zip(&domain)
-        .map(|(v, d)| Expr::new(ExprKind::Var(*v), *d, Span::default()))
-        .collect();
-    for (tuple, value) in graph.into_iter().rev().filter(|(_, v)| v != base) {
-        let mut here: Option<Expr> = None;
-        for ((formal, d), v) in formals.iter().zip(&domain).zip(&tuple) {
-            let equal = Expr::apply(
-                &p.signature,
-                p.sort(*d).equal,
-                vec![formal.clone(), m.to_expr(p, v, *d)],
-            );
-            here = Some(match here {
-                None => equal,
-                Some(before) => Expr::apply(&p.signature, p.and, vec![before, equal]),
-            });
-        }
-        let value = m.to_expr(p, &value, range);
-        let here = here
-            .unwrap_or_else(|| Expr::new(ExprKind::Op(p.truth.0), basic::BOOL, Span::default()));
-        body = Expr::apply(&p.signature, p.sort(range).cond, vec![here, value, body]);
-    }
-    m.lambda(p, sort, &vars, body)
 }
 
 /// Returns a lower bound of the number of elements of a sort that [`values_of`] does not list with

@@ -19,7 +19,7 @@ mod bounds;
 mod branch;
 mod cases;
 mod eliminate;
-pub(crate) mod finite;
+mod finite;
 mod guesses;
 
 pub(crate) use binders::{

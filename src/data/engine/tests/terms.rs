@@ -598,8 +598,8 @@ fn functions_have_normal_forms() {
         let e = f.expr(text, None);
         let mut engine = Engine::new(Program::compile(&f.spec).unwrap());
         let value = engine.from_expr(&e).unwrap_or_else(|e| panic!("{text}: {e:?}"));
-        let normal = engine.normal_functions(&value, e.sort);
-        let again = engine.normal_functions(&normal, e.sort);
+        let normal = engine.normal_functions(&value, e.sort).into_owned();
+        let again = engine.normal_functions(&normal, e.sort).into_owned();
         let [normal, again] = [normal, again].map(|v| {
             let e = engine.to_expr_at(&v, e.sort);
             crate::print::expression(engine.program().signature(), &e)
