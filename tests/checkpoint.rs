@@ -91,6 +91,29 @@ fn values_of_all_sorts_are_kept() {
 
 /// Functions cannot be stored. That is reported before the search; a limit then ends it without a
 /// checkpoint, and `--resume` begins again.
+/// A run may end while it writes the marker that it has begun, before anything else.
+#[test]
+fn a_part_of_a_marker_starts_the_search_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("two.mcrl2").display().to_string();
+    std::fs::write(&model, "act a; init a . delta;").unwrap();
+    let kept = folder.path().join("kept");
+    std::fs::create_dir(&kept).unwrap();
+    let resume = kept.display().to_string();
+    for (processes, code) in [("1", 2), ("2", 2), ("1", 0), ("2", 0)] {
+        if code == 0 {
+            std::fs::write(kept.join("begun.part"), "mu").unwrap();
+        }
+        let words = ["explore", &model, "--resume", &resume, "--processes", processes];
+        let outcome = mu_check(&words);
+        assert_eq!(outcome.code, code, "{processes}: {}", outcome.stderr);
+        for file in std::fs::read_dir(&kept).unwrap() {
+            let path = file.unwrap().path();
+            std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path)).unwrap();
+        }
+    }
+}
+
 #[test]
 fn functions_are_reported_and_a_limit_ends_the_search_without_a_checkpoint() {
     let folder = tempfile::tempdir().unwrap();

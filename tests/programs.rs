@@ -256,6 +256,27 @@ fn programs_without_a_counterpart_are_unknown() {
     }
 }
 
+/// A thread that counts without end reads and writes no memory; the others still move, with one
+/// process and with several.
+#[test]
+fn endless_local_loops_leave_room_for_other_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = |claim: &str| {
+        format!(
+            "begin shared_data\nX dd 0\nend shared_data\nbegin unsafe_prop\n{claim}\nend unsafe_prop\n\
+             begin init_code\nstart_threads\nend init_code\n\
+             begin thread_code\nl: inc eax\njmp l\nend thread_code\n\
+             begin thread_code\nmov dword [X], 1\nend thread_code\n"
+        )
+    };
+    let found = file(folder.path(), "found.asm", &count("X = 1"));
+    let absent = file(folder.path(), "absent.asm", &count("X = 2"));
+    let run = |more: &[&str]| mu_check(&[&["program", "--threads-of", "2"], more].concat());
+    assert_eq!(run(&[&found]).code, 1);
+    let limited = run(&[&absent, "--max-states", "1000"]);
+    assert_eq!((limited.code, &limited.json["stop"]), (3, &"max-states".into()));
+}
+
 /// Store buffering with `extra` more stores of each thread, in a loop, so that buffers have a
 /// bound.
 fn buffering(extra: usize) -> String {

@@ -155,6 +155,7 @@ fn names_of_files_need_not_be_text() {
         (vec![text("check"), a, formula], 0),
         (vec![text("check"), b, formula], 2),
         (vec![a, formula], 0),
+        (vec![text("sweep"), a, formula, text("--out=sweep")], 0),
         (vec![text("check"), a, formula, text("--processes"), text("2")], 0),
         (vec![text("explore"), b, text("--out"), odd(b"o\xfe.aut")], 0),
         (vec![text("explore"), a, odd(b"--out=o\xff.aut")], 0),

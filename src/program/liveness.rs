@@ -1,5 +1,5 @@
-//! Liveness analyses over the control flow of a thread: live registers, and the cells that the
-//! thread may still access.
+//! Analyses over the control flow of a thread: live registers, the cells that the thread may still
+//! access, and the steps that close loops without memory access.
 //!
 //! Input: a thread, its observed registers. Output: for each step (and the end) the registers that
 //! may be read before they are set, and the cells that may be read or written. Method: backward
@@ -75,6 +75,34 @@ pub fn live(thread: &Thread, observed: &[Register], always: bool) -> Vec<Vec<boo
         }
     }
     live
+}
+
+/// Returns for each step whether it closes a loop of steps without memory access. Each such loop
+/// has at least one of these steps. Depth-first search; linear in the number of steps.
+pub fn closes_local_loop(thread: &Thread) -> Vec<bool> {
+    let count = thread.steps.len();
+    let local = |at: usize| at < count && thread.steps[at].access == Access::None;
+    let mut closes = vec![false; count];
+    let (mut entered, mut left) = (vec![false; count], vec![false; count]);
+    for root in (0..count).filter(|at| local(*at)) {
+        let mut path = vec![(root, 0)];
+        while let Some((at, tried)) = path.pop() {
+            if tried == 0 && std::mem::replace(&mut entered[at], true) {
+                continue;
+            }
+            let Some(to) = successors(&thread.steps[at], at, count).nth(tried) else {
+                left[at] = true;
+                continue;
+            };
+            path.push((at, tried + 1));
+            if local(to) && entered[to] {
+                closes[at] |= !left[to];
+            } else if local(to) {
+                path.push((to, 0));
+            }
+        }
+    }
+    closes
 }
 
 /// A set of cells; cell `c` is bit `c mod 64`. With more than 64 cells it is an over-approximation.

@@ -7,11 +7,12 @@
 //!
 //! Labels are `read(t, x, v)`, `write(t, x, v)`, `update(t, x, old, new)`, `fence(t)`,
 //! `store_fence(t)`, `flush(t, x, v)`, and `tau` for steps without memory access. The tau steps are
-//! confluent, because only the thread itself reads its registers.
+//! confluent, because only the thread itself reads its registers. One step of each loop of tau
+//! steps has no priority: such a loop may never end, and the other threads must move as well.
 
 use super::expansion::{OWN_PREFIXES, is_own_name};
 use super::expr::{Expr, Width};
-use super::liveness::{registers_read, successors};
+use super::liveness::{closes_local_loop, registers_read, successors};
 use super::machine::{Machine, MoveEffect};
 use super::memory::BufferEntry;
 use super::{Access, Fence, Program, Register};
@@ -75,8 +76,10 @@ impl ProgramModel {
             labels: LabelTable::new("tau".to_string()),
         };
         for thread in 0..model.machine.program.threads.len() {
-            for place in 0..model.machine.program.threads[thread].steps.len() {
-                let group = model.step_group(thread, place);
+            let closes_loop = closes_local_loop(&model.machine.program.threads[thread]);
+            for (place, closes_loop) in closes_loop.into_iter().enumerate() {
+                let mut group = model.step_group(thread, place);
+                group.confluent = group.tau && !closes_loop;
                 model.groups.push(group);
                 model.moves.push(GroupMove::Step {
                     thread: narrow::index(thread),
@@ -182,7 +185,6 @@ impl ProgramModel {
             writes,
         );
         g.tau = step.access == Access::None;
-        g.confluent = g.tau;
         g
     }
 

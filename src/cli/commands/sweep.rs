@@ -42,7 +42,7 @@ const FAILED_ROW: &str = "failed";
 struct Job {
     name: String,
     /// Path and text of the formula.
-    formula: Option<(String, String)>,
+    formula: Option<(PathBuf, String)>,
     /// The steps with priority.
     confluence: String,
 }
@@ -151,7 +151,7 @@ fn jobs(session: &mut Session, args: &SweepArgs) -> Result<Vec<Job>, Diagnostic>
     if settings.len() < args.confluence.len() {
         return Err(Diagnostic::new(Stage::Usage, "a value of `--confluence` is given twice"));
     }
-    let with_each = |name: &str, formula: Option<(String, String)>| {
+    let with_each = |name: &str, formula: Option<(PathBuf, String)>| {
         let one = move |c: &String| Job {
             name: name.into(),
             formula: formula.clone(),
@@ -171,15 +171,15 @@ fn jobs(session: &mut Session, args: &SweepArgs) -> Result<Vec<Job>, Diagnostic>
                 .note("write each property to a file of its own"));
         }
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-        let path = path.display().to_string();
-        let name = if jobs.iter().any(|j| j.name == stem) { path.clone() } else { stem };
+        let shown = path.display().to_string();
+        let name = if jobs.iter().any(|j| j.name == stem) { shown } else { stem };
         if jobs.iter().any(|j| j.name == name) {
             return Err(Diagnostic::new(
                 Stage::Usage,
                 format!("the formula `{name}` is given twice"),
             ));
         }
-        jobs.extend(with_each(&name, Some((path, text))));
+        jobs.extend(with_each(&name, Some((path.clone(), text))));
     }
     Ok(jobs)
 }
@@ -272,7 +272,7 @@ fn validate(session: &mut Session, args: &SweepArgs, jobs: &[Job]) -> Result<(),
     let spec = session.specification(&args.model)?;
     for (path, text) in jobs.iter().filter_map(|j| j.formula.as_ref()) {
         let text = only_formula(text).unwrap_or_default();
-        let source = session.sources.add(path.clone(), text.clone());
+        let source = session.sources.add(path.display().to_string(), text.clone());
         check_formula(&mu_syntax::parse_formula(source, &text)?, &spec.data, &spec.actions)?;
     }
     Ok(())
@@ -465,11 +465,11 @@ impl Runner<'_> {
             let job = jobs.iter().find(|j| j.name == row.job && j.confluence == setting());
             // A job of an earlier run may not be requested now.
             let other = || {
-                let path = row.formula.as_ref()?;
-                let text = read_text(Path::new(path)).ok()?;
+                let path = PathBuf::from(row.formula.as_ref()?);
+                let text = read_text(&path).ok()?;
                 Some(Job {
                     name: row.job.clone(),
-                    formula: Some((path.clone(), text)),
+                    formula: Some((path, text)),
                     confluence: setting(),
                 })
             };
@@ -540,7 +540,7 @@ impl Runner<'_> {
             words.extend(["--evidence".into(), path.into_os_string()]);
         }
         words.extend(["--".into(), self.args.model.clone().into_os_string()]);
-        words.extend(job.formula.as_ref().map(|f| OsString::from(&f.0)));
+        words.extend(job.formula.as_ref().map(|f| f.0.clone().into_os_string()));
         words
     }
 
@@ -571,7 +571,7 @@ impl Runner<'_> {
         parameters.sort();
         let mut row = Row {
             job: job.name.clone(),
-            formula: job.formula.as_ref().map(|f| f.0.clone()),
+            formula: job.formula.as_ref().map(|f| f.0.display().to_string()),
             confluence: Some(job.confluence.clone()),
             parameters,
             seconds,

@@ -24,9 +24,17 @@ pub(crate) fn mark(folder: &Path, fingerprint: &str) -> Result<(), Diagnostic> {
     .map(drop)
 }
 
-/// True if a folder has the marker of this search.
+/// True if a folder has the marker of this search, or contains nothing but a part of a marker: the
+/// run ended while it wrote the marker, before the search.
 pub(crate) fn is_marked(folder: &Path, fingerprint: &str) -> bool {
     fs::read(folder.join(NAME)).is_ok_and(|text| text == fingerprint.as_bytes())
+        || has_only_a_part(folder)
+}
+
+fn has_only_a_part(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+    matches!(names.as_slice(), [name] if *name == *format!("{NAME}.part"))
 }
 
 /// Removes the marker, because a checkpoint exists.
