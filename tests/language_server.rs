@@ -603,7 +603,7 @@ fn random_edits() {
         let path = PathBuf::from(package(name));
         let mut text = std::fs::read_to_string(&path).unwrap();
         client.open(&path, &text);
-        let rounds = if name.ends_with("spec") { 60 } else { 30 };
+        let rounds = if name.ends_with("spec") { 25 } else { 20 };
         for round in 0..rounds {
             println!("seed {seed}, {name}, round {round}");
             let mut pick = |limit: usize| {

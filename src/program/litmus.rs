@@ -12,7 +12,7 @@ use super::condition::Observed;
 use super::expr::Width;
 use super::litmus_init::{InitialRegister, initial_state, is_register, number_of, register};
 use super::outcome_search::Observable;
-use super::variables::{IntegerType, Use, Variables};
+use super::variables::{IntegerType, Use, Variable, Variables};
 use super::x86::{Assembler, OperandError, OperandOrder};
 use super::{Program, Thread};
 use crate::outcome::{Head, NameResolver, Question, head, table};
@@ -192,6 +192,34 @@ struct Observer<'p> {
     unnamed: Vec<String>,
 }
 
+impl Observer<'_> {
+    /// Returns the observation of an element of a variable.
+    fn element(&self, variable: &Variable, index: usize) -> Observed {
+        let name = &variable.name;
+        let before = self.variables.list().iter().take_while(|o| o.name != *name);
+        let first = before.map(|o| o.initial.len()).sum::<usize>();
+        Observed {
+            what: Observable::Cell(narrow::index(first + index)),
+            shift: 0,
+            shown: variable.declared.unwrap_or(IntegerType::INT),
+            text: if variable.array { format!("{name}[{index}]") } else { format!("[{name}]") },
+        }
+    }
+    /// Parses the name of an array without an index, as `x`, `*x`, or `[x]`, and returns its
+    /// elements; `None` for any other location, of which nothing is consumed.
+    fn whole_array(&self, cursor: &mut Cursor<'_, '_>) -> Option<Vec<Observed>> {
+        let bracketed = cursor.is("[");
+        let prefix = usize::from(bracketed || cursor.is("*"));
+        let (name, after) = (cursor.ahead(prefix), cursor.ahead(prefix + 1).text);
+        let variable = self.variables.get(name.text).filter(|v| v.array)?;
+        if after == "[" || bracketed && after != "]" || is_register(cursor) {
+            return None;
+        }
+        (0..=prefix + usize::from(bracketed)).for_each(|_| drop(cursor.take()));
+        Some((0..variable.initial.len()).map(|index| self.element(variable, index)).collect())
+    }
+}
+
 impl NameResolver for Observer<'_> {
     type Observed = Observed;
     fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Observed, Diagnostic> {
@@ -268,16 +296,23 @@ impl NameResolver for Observer<'_> {
             )
             .note(format!("expected an element, such as `{}[0]`", name.text)));
         }
-        let text =
-            if v.array { format!("{}[{index}]", name.text) } else { format!("[{}]", name.text) };
-        let number = self.variables.list()[..]
-            .iter()
-            .take_while(|o| o.name != name.text)
-            .map(|o| o.initial.len())
-            .sum::<usize>();
-        let what = Observable::Cell(narrow::index(number + index));
-        let shown = v.declared.unwrap_or(IntegerType::INT);
-        Ok(Observed { what, shift: 0, shown, text })
+        Ok(self.element(v, index))
+    }
+    fn elements(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+    ) -> Result<Option<Vec<Observed>>, Diagnostic> {
+        let compared = matches!(cursor.ahead(1).text, "=" | "!=") && cursor.ahead(2).text == "{";
+        Ok(if compared { self.whole_array(cursor) } else { None })
+    }
+    fn listed_locations(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+    ) -> Result<Vec<Observed>, Diagnostic> {
+        match self.whole_array(cursor) {
+            Some(elements) => Ok(elements),
+            None => Ok(vec![self.location(cursor)?]),
+        }
     }
     fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic> {
         if cursor.peek().kind == TokenKind::Name {

@@ -371,6 +371,19 @@ fn loops_terminate_and_bounds_are_honest() {
 }
 
 #[test]
+fn arrays_are_listed_and_compared_as_a_whole() {
+    for place in ["x", "*x", "[x]"] {
+        let text = format!(
+            "X86_64 t\n{{ uint64_t x[2]={{1,2}}; 0:r15=x; }}\nP0 ;\nmovq $3,8(%r15) ;\n\
+             locations [{place};]\nforall (x={{1,3}} /\\ x!={{1,2}})\n"
+        );
+        let answer = run(&text, "tso");
+        assert_eq!(answer.verdict, Verdict::Ok, "{place}");
+        assert_eq!(observed_values(&answer), ["1", "3"], "{place}");
+    }
+}
+
+#[test]
 fn wrong_input_is_refused_with_its_place() {
     let code = |c: &str| format!("X86 r\n{{ int8_t b; }}\nP0 ;\n{c} ;\nexists (true)\n");
     for (text, part) in [

@@ -1,4 +1,4 @@
-//! All tests of the layer `compile` that use public items only, in one binary.
+//! All tests of the layer `compile` that use public items only.
 
 #[path = "../../src/compile/tests/answer_cache.rs"]
 mod answer_cache;

@@ -1,4 +1,4 @@
-//! All tests of the layer `game` that use public items only, in one binary.
+//! All tests of the layer `game` that use public items only.
 
 #[path = "../../src/game/tests/bes.rs"]
 mod bes;

@@ -1,4 +1,4 @@
-//! All tests of the layer `library` that use public items only, in one binary.
+//! All tests of the layer `library` that use public items only.
 
 #[path = "../../src/library/tests/murphi_words.rs"]
 mod murphi_words;

@@ -1,4 +1,4 @@
-//! All tests of the layer `murphi` that use public items only, in one binary.
+//! All tests of the layer `murphi` that use public items only.
 //!
 //! Some of them share a module, which each loads as its own.
 

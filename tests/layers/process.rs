@@ -1,4 +1,4 @@
-//! All tests of the layer `process` that use public items only, in one binary.
+//! All tests of the layer `process` that use public items only.
 
 #[path = "../../src/process/tests/labels.rs"]
 mod labels;

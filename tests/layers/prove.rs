@@ -1,4 +1,4 @@
-//! All tests of the layer `prove` that use public items only, in one binary.
+//! All tests of the layer `prove` that use public items only.
 
 #[path = "../../src/prove/tests/audits.rs"]
 mod audits;

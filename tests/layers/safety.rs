@@ -1,4 +1,4 @@
-//! All tests of the layer `safety` that use public items only, in one binary.
+//! All tests of the layer `safety` that use public items only.
 
 #[path = "../../src/safety/tests/robust.rs"]
 mod robust;

@@ -1,4 +1,4 @@
-//! All tests of the layer `traces` that use public items only, in one binary.
+//! All tests of the layer `traces` that use public items only.
 
 #[path = "../../src/traces/tests/measure.rs"]
 mod measure;

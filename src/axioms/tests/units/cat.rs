@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use mu_base::SourceMap;
 use mu_base::random::Random;
 
-use crate::naive::{self, Naive, Pairs};
-use crate::sample;
+use super::naive::{self, Naive, Pairs};
+use super::sample;
 use mu_axioms::cat::{CatModel, Session};
 use mu_axioms::execution::{Event, EventKind, SetId, Skeleton, Vocabulary};
 use mu_axioms::relation::Relation;

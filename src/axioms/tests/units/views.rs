@@ -4,7 +4,7 @@
 use mu_base::SourceMap;
 use mu_base::random::Random;
 
-use crate::observation::{Observations, candidate, co_consistent, explains, global, is_asymmetric};
+use super::observation::{Observations, candidate, co_consistent, explains, global, is_asymmetric};
 use mu_axioms::execution::{Event, EventKind, RelationId, SetId, Skeleton};
 use mu_axioms::history::{History, HistoryChecker, Operation};
 use mu_axioms::models::{Dialect, MemoryOrdering, by_name};

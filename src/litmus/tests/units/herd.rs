@@ -91,7 +91,7 @@ fn compare(
     ]);
     let mut texts = Vec::new();
     for &seed in seeds {
-        let text = crate::cycles::litmus(seed, arch);
+        let text = super::cycles::litmus(seed, arch);
         let path = folder.join(format!("cycle{seed}.litmus"));
         std::fs::write(&path, &text).unwrap();
         command.arg(path);

@@ -137,7 +137,7 @@ fn what_is_dropped_could_not_be() {
         let judge = usual(arch);
         assert!(judge.coherent, "{arch:?}");
         for seed in 0..40 {
-            compare_with_all(&crate::cycles::litmus(seed, arch), &judge);
+            compare_with_all(&cycles::litmus(seed, arch), &judge);
         }
     }
 }
@@ -162,7 +162,7 @@ fn compare_with_machines(seeds: std::ops::Range<u64>) {
         let rich = seed % 2 == 0;
         let shape = mu_testkit::litmus_tests::Shape { threads: 3, instructions: 3, rich };
         for text in
-            [mu_testkit::litmus_tests::litmus(seed, shape), crate::cycles::litmus(seed, Arch::X86)]
+            [mu_testkit::litmus_tests::litmus(seed, shape), cycles::litmus(seed, Arch::X86)]
         {
             for (name, judge) in &judges {
                 assert_eq!(

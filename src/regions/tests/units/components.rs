@@ -3,8 +3,8 @@
 //!
 //! A failure prints the seed; `CROWD_SEED=n` replays one, `CROWD_CASES=n` sets the number of cases.
 
-use crate::formula;
-use crate::thread_modular::{plain, random_property, random_text, unbounded_model};
+use super::formula;
+use super::thread_modular::{plain, random_property, random_text, unbounded_model};
 use mu_base::random::Random;
 use mu_base::{Diagnostic, SourceId, Stage};
 use mu_process::linearise::{self, linearise};

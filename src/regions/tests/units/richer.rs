@@ -1,10 +1,10 @@
-//! Tests of components of any number with richer models than [`crate::thread_modular`]: two
+//! Tests of components of any number with richer models than [`super::thread_modular`]: two
 //! components for each identity, identities in messages, bags and lists of messages, several
 //! actions in one step, steps of three components, renamed and hidden actions; formulas with fixed
 //! points over identities, and quantifiers in many places. A proved formula must hold for each
 //! tested number.
 
-use crate::thread_modular::{concrete, is_proved};
+use super::thread_modular::{concrete, is_proved};
 use mu_base::random::Random;
 use mu_pbes::Verdict;
 

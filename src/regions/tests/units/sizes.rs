@@ -1,7 +1,7 @@
 //! Tests of sorts of any size: random processes over values and arrays, and random formulas; a
 //! proved formula must hold for each tested size.
 
-use crate::{budget, formula, process, process_of_any_size};
+use super::{budget, formula, process, process_of_any_size};
 use mu_base::random::Random;
 use mu_base::{Diagnostic, SourceId, SourceMap};
 use mu_compile::{Compiled, Confluence};

@@ -1,8 +1,8 @@
 //! Termination tests for any number of components: one example and its variants for each rule, and
 //! random models. If termination is proved, no tested instance has a cycle.
 
-use crate::budget;
-use crate::thread_modular::{Unbounded, plain, unbounded_model};
+use super::budget;
+use super::thread_modular::{Unbounded, plain, unbounded_model};
 use mu_base::Diagnostic;
 use mu_base::random::Random;
 use mu_compile::{Compiled, Confluence};
@@ -36,7 +36,7 @@ fn has_cycle(text: &str, n: usize, bound: usize) -> Option<bool> {
     } else {
         plain(text, n)
     };
-    let model = Compiled::new(crate::process(&text).unwrap(), &Confluence::None).unwrap();
+    let model = Compiled::new(super::process(&text).unwrap(), &Confluence::None).unwrap();
     let options = mu_explore::Options { threads: 1, ..Default::default() };
     match is_acyclic(&model, &options, &budget(), &Silent, None, None).unwrap() {
         Cyclic::No(_) => Some(false),
@@ -206,7 +206,7 @@ fn each_rule_by_an_example_and_its_neighbours() {
 #[test]
 fn least_fixed_points_are_guarded_or_not() {
     let model =
-        Compiled::new(crate::process("act a, b; init a . b . delta;").unwrap(), &Confluence::None)
+        Compiled::new(super::process("act a, b; init a . b . delta;").unwrap(), &Confluence::None)
             .unwrap();
     for (text, expected) in [
         ("[true*] nu X. ([a] X && [b] false)", Least::None),
@@ -226,7 +226,7 @@ fn least_fixed_points_are_guarded_or_not() {
         ("<a*> <b> true", Least::Unguarded),
         ("!([a*] [b] false)", Least::Unguarded),
     ] {
-        assert_eq!(least(&crate::formula(text, &model).unwrap().formula), expected, "{text}");
+        assert_eq!(least(&super::formula(text, &model).unwrap().formula), expected, "{text}");
     }
 }
 
@@ -404,8 +404,8 @@ fn what_is_shown_to_end_has_no_cycle() {
         "{both} {alone} {prove_termination} {lists} {counters}"
     );
     for text in [
-        crate::thread_modular::random_text as fn(&mut Random) -> String,
-        crate::richer::random_text,
+        super::thread_modular::random_text as fn(&mut Random) -> String,
+        super::richer::random_text,
     ] {
         let counts = compare_with_instances(first..first + cases / 6, &text);
         println!("the same of other models: {counts:?}");

@@ -1,7 +1,7 @@
 //! Tests of the thread-modular abstraction: random models with components, shared data and lists of
 //! identities, and random formulas; a proved formula must hold for each tested number.
 
-use crate::{budget, formula};
+use super::{budget, formula};
 use mu_base::random::Random;
 use mu_base::{Diagnostic, SourceId, SourceMap};
 use mu_compile::{Compiled, Confluence};
@@ -22,7 +22,7 @@ pub(crate) fn plain(text: &str, n: usize) -> String {
 }
 
 pub(crate) fn concrete(text: &str, property: &str, n: usize) -> Verdict {
-    let model = Compiled::new(crate::process(&plain(text, n)).unwrap(), &Confluence::None).unwrap();
+    let model = Compiled::new(super::process(&plain(text, n)).unwrap(), &Confluence::None).unwrap();
     let options = mu_explore::Options { threads: 1, ..Default::default() };
     let chosen = Options { evidence: false, ..Options::new(&options) };
     check(&model, &model, &formula(property, &model).unwrap(), chosen, &budget()).unwrap().verdict

@@ -1,7 +1,7 @@
 //! Random models with components of any number, shared data, lists of identities, and counters:
 //! what the checker proves for every number is true of the instances with one to three components.
 
-use crate::arcx::{confirm_within, unbounded_model};
+use super::arcx::{confirm_within, unbounded_model};
 use mu_base::random::Random;
 use mu_base::{Budget, Limits, SourceId, SourceMap};
 use mu_compile::{Compiled, Confluence};

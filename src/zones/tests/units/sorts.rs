@@ -1,8 +1,8 @@
 //! Random models with sorts of any size, a memory, messages, bags, lists, and counters: what the
 //! checker proves for every size is true of the instances with one to three constants.
 
-use crate::arcx::{any_size, confirm_within, unbounded_model};
-use crate::crowds::instance_verdict;
+use super::arcx::{any_size, confirm_within, unbounded_model};
+use super::crowds::instance_verdict;
 use mu_base::random::Random;
 use mu_base::{SourceId, SourceMap};
 use mu_compile::{Compiled, Confluence};
