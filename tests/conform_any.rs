@@ -39,6 +39,10 @@ fn machines_conform_for_programs_of_every_length() {
             let expected = if i < at { "false" } else { "true" };
             assert_eq!(verdict(&outcome, order), expected, "{machine}: {order}");
         }
+        let checked = outcome.json["checked"].as_array().unwrap();
+        let samples = checked.iter().find(|g| g["what"] == "samples").unwrap();
+        let text = samples["text"].as_str().unwrap();
+        assert!(text.contains(" random runs with "), "{machine}: {text}");
         // No acquires and releases, and the weaker models follow.
         assert_eq!(verdict(&outcome, "rvwmo"), "true", "{machine}");
         for search in outcome.json["searches"].as_array().unwrap() {

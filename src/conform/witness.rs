@@ -189,12 +189,22 @@ pub fn replay<'m>(
         walk.take(index)?;
         texts.push(model.label_text(step.label));
     }
+    let done = read_operations(interface, names, &texts)?;
+    Ok((walk, done))
+}
+
+/// Reads the operations of each processor from the labels of a run, in the names of `names`.
+pub(crate) fn read_operations(
+    interface: &Interface,
+    names: &LabelNames,
+    texts: &[String],
+) -> Result<Vec<Vec<SequenceEntry>>, Diagnostic> {
     let mut alphabet = Alphabet::of(interface, texts.iter().map(String::as_str))?;
-    let mut sequences = Sequences::new(steps.len(), interface.first);
+    let mut sequences = Sequences::new(texts.len(), interface.first);
     let mut lists = vec![0u32; names.processors.len()];
     let own = alphabet.names.clone();
     alphabet.names = names.clone();
-    for text in &texts {
+    for text in texts {
         let Some(&word) = alphabet.of_label.get(text) else { continue };
         for &e in &alphabet.words[word as usize] {
             let event = alphabet.events[e as usize];
@@ -219,6 +229,5 @@ pub fn replay<'m>(
         written: e.written.and_then(|v| known(&names.values, &own.values, v)),
         ..*e
     };
-    let done = lists.iter().map(|&l| sequences.get(l).iter().map(rename).collect()).collect();
-    Ok((walk, done))
+    Ok(lists.iter().map(|&l| sequences.get(l).iter().map(rename).collect()).collect())
 }

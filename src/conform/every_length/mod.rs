@@ -9,7 +9,8 @@
 //! monitors, [`product`] composes them with the machine, [`decide`] searches, and `extend` makes
 //! violations visible to loads. An answer rests on checks of the machine: stores can commit
 //! ([`pending`]), values can be merged ([`values`]); and on a second computation of the states of
-//! the product ([`recheck`]). A proof can be written as a [`certificate`], which [`verify`] checks.
+//! the product ([`recheck`]). Random runs are judged by the axioms ([`sampled`]). A proof can be
+//! written as a [`certificate`], which [`verify`] checks.
 //!
 //! Sources: D. Shasha, M. Snir, "Efficient and correct execution of parallel programs that share
 //! memory" (TOPLAS 1988) for critical cycles; S. Qadeer, "Verifying sequential consistency on
@@ -29,5 +30,6 @@ pub mod order;
 pub mod pending;
 pub mod product;
 pub mod recheck;
+pub mod sampled;
 pub mod values;
 pub mod verify;

@@ -20,6 +20,7 @@ use mu_conform::cores::Cores;
 use mu_conform::every_length::decide::Subject;
 use mu_conform::every_length::monitor::{coherence_guesses, cycle_guesses};
 use mu_conform::every_length::order::ProcessorOrder;
+use mu_conform::every_length::sampled::{MOST, sample};
 use mu_conform::every_length::values::Merging;
 use mu_conform::interface::Interface;
 use mu_conform::judge::{MemoryModel, ModelDefinition};
@@ -243,6 +244,43 @@ fn faults_of_buffers_are_found() {
     // The replaced store may be older than one to another address.
     assert_eq!(of(Design { slots: [2, 0], ..absorbs }), [Found, Found, Proved]);
     assert_eq!(of(Design { slots: [1, 1], fence: Some(true), ..absorbs })[0], Found);
+}
+
+/// Random runs of a machine are allowed by the models that it implements, and forbidden by others:
+/// the axioms find the faults without the monitors.
+#[test]
+fn random_runs_show_faults() {
+    let right = Design::RIGHT;
+    let models = models();
+    let runs = |design: Design, order: ProcessorOrder| {
+        let model = Table::of(&design.model());
+        let interface = Interface::parse(SourceId::FIRST, &design.interface()).unwrap();
+        let (options, budget) = (Options { threads: 1, ..Options::default() }, Budget::default());
+        let machine = &model;
+        let subject = Subject {
+            machine,
+            interface: &interface,
+            options: &options,
+            budget: &budget,
+            progress: &Silent,
+        };
+        let names = subject.survey().unwrap().alphabet.names;
+        let judge = models.iter().find(|m| m.name == order.name()).unwrap();
+        sample(machine, &interface, &names, &[judge], &budget)
+    };
+    let allowed = runs(right, ProcessorOrder::Tso).unwrap();
+    assert!(allowed.runs > 90 && allowed.longest == MOST, "{allowed:?}");
+    let store_buffering = runs(right, ProcessorOrder::Sc).unwrap_err();
+    assert!(store_buffering.message.contains("forbids a random run"), "{store_buffering:?}");
+    let is_found = |design, order| runs(design, order).is_err();
+    let all = [
+        is_found(Design { slots: [0, 0], ..right }, ProcessorOrder::Sc),
+        is_found(Design { in_order: false, ..right }, ProcessorOrder::Tso),
+        is_found(Design { in_order: false, ..right }, ProcessorOrder::Pso),
+        is_found(Design { loses: true, ..right }, ProcessorOrder::Pso),
+        is_found(Design { aliases: true, ..right }, ProcessorOrder::Pso),
+    ];
+    assert_eq!(all, [false, true, false, true, true]);
 }
 
 /// A store with one label inside a load of its processor: the program order is not that of the

@@ -32,6 +32,7 @@ use mu_conform::completeness::{Completeness, completeness};
 use mu_conform::every_length::decide::{Checks, ProductSearchResult, Subject, Survey};
 use mu_conform::every_length::monitor::{Guess, coherence_guesses, cycle_guesses};
 use mu_conform::every_length::order::{Marks, ModelForm, ProcessorOrder};
+use mu_conform::every_length::sampled::{Samples, sample};
 use mu_conform::every_length::values::Merging;
 use mu_conform::interface::Interface;
 use mu_conform::judge::MemoryModel;
@@ -373,6 +374,7 @@ fn decide<'a>(
         return Ok(None);
     }
     decider.decide_all(&all)?;
+    let samples = decider.sample(models)?;
     let strongest = clean.filter(|_| decider.obstacle.is_none());
     // Instances with few operations do not show all outcomes, because cores stop.
     let whole = strongest.filter(|_| machine.any.is_empty());
@@ -382,8 +384,9 @@ fn decide<'a>(
         None => None,
     };
     let Decider { cycles, stopped, verdicts, .. } = decider;
-    let (checked, assumed) =
+    let (mut checked, assumed) =
         grounds((machine.any, &instance), &survey, &coherence, checks.as_ref());
+    checked.extend(samples.filter(|s| s.runs > 0).map(|s| samples_ground(machine, s)));
     let mut results = Results {
         args,
         interface,
@@ -616,6 +619,23 @@ fn grounds(
     (checked, assumed)
 }
 
+/// Reports the random runs of a machine.
+fn samples_ground(machine: &TargetMachine<'_>, samples: Samples) -> Ground {
+    let of = machine.values.last().map_or_else(String::new, |value| {
+        let set: Vec<String> = machine.any.iter().map(|p| format!("{p}={value}")).collect();
+        format!(" of the machine with {}", set.join(", "))
+    });
+    ground(
+        "samples",
+        format!(
+            "{} random runs{of} with {} operations, up to {} of a processor: the axioms allow each",
+            group_digits(samples.runs),
+            group_digits(samples.operations),
+            samples.longest
+        ),
+    )
+}
+
 struct Decider<'a> {
     session: &'a Session,
     subject: &'a Subject<'a>,
@@ -710,6 +730,21 @@ impl Decider<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Judges random runs of the machine by the models that hold; `None` if there is no such
+    /// model, or a limit was reached. Error: a model forbids a run.
+    fn sample(&mut self, models: &[MemoryModel]) -> Result<Option<Samples>, Diagnostic> {
+        let held = models.iter().zip(&self.verdicts);
+        let held = held.filter(|(_, v)| matches!(v, Some(ConformanceVerdict::Holds(_))));
+        let held: Vec<&MemoryModel> = held.map(|(m, _)| m).collect();
+        let Some(last) = self.machine.instances.last().filter(|_| !held.is_empty()) else {
+            return Ok(None);
+        };
+        output::begin_stage("judging random runs");
+        let (names, budget) = (&self.survey.alphabet.names, &self.session.budget);
+        let found = sample(&**last.searched_model(), self.machine.interface, names, &held, budget);
+        self.limited(found)
     }
 
     /// Decides the models without a verdict.
