@@ -1,15 +1,15 @@
-//! Random runs of a machine, judged by the axioms of the models that it is said to implement.
+//! Random runs of a machine, judged by the axioms of a model that it is said to implement.
 //!
 //! A check of a proof without its monitors, its product, and the explorer: it shares with them the
-//! evaluation of the machine and the reading of labels. Input: a machine, its interface, models.
-//! Output: [`Samples`], or an internal error with the history of a run that a model forbids. A run
-//! has a random program with up to [`MOST`] operations of each processor. Seeds are fixed, so the
-//! answer depends on the machine alone. Cost: for each run one evaluation of the machine for each
-//! step, and one decision of each model about its history.
+//! evaluation of the machine and the reading of labels. Input: a machine, its interface, a model.
+//! Output: [`Samples`], or an internal error with the history of a run that the model forbids. A
+//! run has a random program of a bounded number of operations of each processor. Seeds are fixed,
+//! so the answer depends on the machine alone. Cost: for each run one evaluation of the machine for
+//! each step, and one decision of the model about its history.
 
 use crate::alphabet::{Alphabet, LabelNames, Phase};
 use crate::interface::Interface;
-use crate::judge::{self, MemoryModel, ModelDefinition};
+use crate::judge::{self, MemoryModel};
 use crate::sequences::{SequenceEntry, State};
 use crate::witness;
 use ahash::AHashMap;
@@ -19,16 +19,19 @@ use mu_base::{Budget, Diagnostic};
 use mu_explore::walk::Walk;
 use mu_model::Model;
 
-/// Largest number of operations of each processor.
-pub const MOST: usize = 8;
-/// Number of random runs that are tried.
-pub const RUNS: u64 = 100;
 /// Limit on the steps of a run, which is cut off there.
 const STEPS: usize = 600;
-/// Limit on the operations of a history that models made of views judge: their time grows fast.
-const VIEWED: usize = 8;
 
-/// Random runs that all models allow.
+/// Number and length of random runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Number of runs that are tried.
+    pub runs: u64,
+    /// Largest number of operations of each processor, at least 2.
+    pub operations: usize,
+}
+
+/// Random runs that a model allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Samples {
     /// Number of runs that ended and were judged.
@@ -42,23 +45,23 @@ pub struct Samples {
 /// A part of an operation: the processor, the line of the interface, and the phase.
 type Part = (String, u32, Phase);
 
-/// Takes random runs of a machine, and judges them. `names`: those of its labels. Error: a limit; a
-/// model forbids a run, which is an internal error.
+/// Takes random runs of a machine, and judges them. `names`: those of its labels. Error: a limit;
+/// the model forbids a run, which is an internal error.
 pub fn sample(
     machine: &dyn Model,
     interface: &Interface,
     names: &LabelNames,
-    models: &[&MemoryModel],
+    (model, effort): (&MemoryModel, Effort),
     budget: &Budget,
 ) -> Result<Samples, Diagnostic> {
-    let mut workers: Vec<_> = models.iter().map(|m| m.worker_within(budget)).collect();
+    let mut worker = model.worker_within(budget);
     let mut walk = Walk::new(machine, 0)?;
     let mut parts: AHashMap<LabelId, Vec<Part>> = AHashMap::new();
     let mut out = Samples::default();
-    for seed in 0..RUNS {
+    for seed in 0..effort.runs {
         budget.check(seed).map_err(Diagnostic::stopped)?;
         let mut random = Random::new(seed);
-        let most = 2 + random.below(MOST - 1);
+        let most = 2 + random.below(effort.operations - 1);
         if !take_run(&mut walk, interface, &mut parts, &mut random, most)? {
             continue;
         }
@@ -70,19 +73,15 @@ pub fn sample(
         }
         let slices: Vec<&[SequenceEntry]> = lists.iter().map(Vec::as_slice).collect();
         let history = judge::history(interface, &slices).canonical();
-        let count: usize = lists.iter().map(Vec::len).sum();
-        for (model, worker) in models.iter().zip(&mut workers) {
-            let is_viewed = matches!(model.form, ModelDefinition::Views(_));
-            if (!is_viewed || count <= VIEWED) && !worker.allows(&history)? {
-                return Err(Diagnostic::internal(format!(
-                    "`{}` forbids a random run of the machine, although no violation was found: {}",
-                    model.name,
-                    history.text()
-                )));
-            }
+        if !worker.allows(&history)? {
+            return Err(Diagnostic::internal(format!(
+                "`{}` forbids a random run of the machine, although no violation was found: {}",
+                model.name,
+                history.text()
+            )));
         }
         out.runs += 1;
-        out.operations += count as u64;
+        out.operations += lists.iter().map(|l| l.len() as u64).sum::<u64>();
         out.longest = lists.iter().map(Vec::len).fold(out.longest, usize::max);
     }
     Ok(out)

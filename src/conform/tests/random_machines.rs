@@ -20,7 +20,7 @@ use mu_conform::cores::Cores;
 use mu_conform::every_length::decide::Subject;
 use mu_conform::every_length::monitor::{coherence_guesses, cycle_guesses};
 use mu_conform::every_length::order::ProcessorOrder;
-use mu_conform::every_length::sampled::{MOST, sample};
+use mu_conform::every_length::sampled::{self, sample};
 use mu_conform::every_length::values::Merging;
 use mu_conform::interface::Interface;
 use mu_conform::judge::{MemoryModel, ModelDefinition};
@@ -266,10 +266,11 @@ fn random_runs_show_faults() {
         };
         let names = subject.survey().unwrap().alphabet.names;
         let judge = models.iter().find(|m| m.name == order.name()).unwrap();
-        sample(machine, &interface, &names, &[judge], &budget)
+        let effort = sampled::Effort { runs: 100, operations: 8 };
+        sample(machine, &interface, &names, (judge, effort), &budget)
     };
     let allowed = runs(right, ProcessorOrder::Tso).unwrap();
-    assert!(allowed.runs > 90 && allowed.longest == MOST, "{allowed:?}");
+    assert!(allowed.runs > 90 && allowed.longest == 8, "{allowed:?}");
     let store_buffering = runs(right, ProcessorOrder::Sc).unwrap_err();
     assert!(store_buffering.message.contains("forbids a random run"), "{store_buffering:?}");
     let is_found = |design, order| runs(design, order).is_err();

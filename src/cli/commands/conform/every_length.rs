@@ -32,7 +32,7 @@ use mu_conform::completeness::{Completeness, completeness};
 use mu_conform::every_length::decide::{Checks, ProductSearchResult, Subject, Survey};
 use mu_conform::every_length::monitor::{Guess, coherence_guesses, cycle_guesses};
 use mu_conform::every_length::order::{Marks, ModelForm, ProcessorOrder};
-use mu_conform::every_length::sampled::{Samples, sample};
+use mu_conform::every_length::sampled::{Effort, Samples, sample};
 use mu_conform::every_length::values::Merging;
 use mu_conform::interface::Interface;
 use mu_conform::judge::MemoryModel;
@@ -118,6 +118,15 @@ pub(super) fn ground(key: &'static str, text: impl Into<String>) -> Ground {
 /// Number of operations per processor up to which a violation of the commits is searched in
 /// histories, if no run with it is confirmed.
 const CONFIRMED_OPERATIONS: usize = 3;
+/// Least and largest number of random runs. Between them, one for each [`STATES_PER_RUN`] states of
+/// the products, so that runs take at most about a tenth of the time.
+const SAMPLED_RUNS: std::ops::RangeInclusive<u64> = 20..=100;
+/// Number of states of products for each random run.
+const STATES_PER_RUN: u64 = 500;
+/// Largest number of operations of each processor in a random run.
+const SAMPLED_OPERATIONS: usize = 8;
+/// The same for models without an order of their own: their time grows fast.
+const SAMPLED_OPERATIONS_WITHOUT_ORDER: usize = 3;
 
 /// Compares the outcomes that a model allows with those that the machine shows; `None` if a limit
 /// is reached.
@@ -374,7 +383,7 @@ fn decide<'a>(
         return Ok(None);
     }
     decider.decide_all(&all)?;
-    let samples = decider.sample(models)?;
+    let samples = decider.sample(&all)?;
     let strongest = clean.filter(|_| decider.obstacle.is_none());
     // Instances with few operations do not show all outcomes, because cores stop.
     let whole = strongest.filter(|_| machine.any.is_empty());
@@ -386,7 +395,8 @@ fn decide<'a>(
     let Decider { cycles, stopped, verdicts, .. } = decider;
     let (mut checked, assumed) =
         grounds((machine.any, &instance), &survey, &coherence, checks.as_ref());
-    checked.extend(samples.filter(|s| s.runs > 0).map(|s| samples_ground(machine, s)));
+    let samples = samples.filter(|(_, s)| s.runs > 0);
+    checked.extend(samples.map(|(m, s)| samples_ground(machine, &models[m].name, s)));
     let mut results = Results {
         args,
         interface,
@@ -619,8 +629,8 @@ fn grounds(
     (checked, assumed)
 }
 
-/// Reports the random runs of a machine.
-fn samples_ground(machine: &TargetMachine<'_>, samples: Samples) -> Ground {
+/// Reports the random runs of a machine that a model allows.
+fn samples_ground(machine: &TargetMachine<'_>, model: &str, samples: Samples) -> Ground {
     let of = machine.values.last().map_or_else(String::new, |value| {
         let set: Vec<String> = machine.any.iter().map(|p| format!("{p}={value}")).collect();
         format!(" of the machine with {}", set.join(", "))
@@ -628,7 +638,7 @@ fn samples_ground(machine: &TargetMachine<'_>, samples: Samples) -> Ground {
     ground(
         "samples",
         format!(
-            "{} random runs{of} with {} operations, up to {} of a processor: the axioms allow each",
+            "{} random runs{of} with {} operations, up to {} of a processor: the axioms of {model} allow each",
             group_digits(samples.runs),
             group_digits(samples.operations),
             samples.longest
@@ -732,19 +742,30 @@ impl Decider<'_> {
         Ok(())
     }
 
-    /// Judges random runs of the machine by the models that hold; `None` if there is no such
-    /// model, or a limit was reached. Error: a model forbids a run.
-    fn sample(&mut self, models: &[MemoryModel]) -> Result<Option<Samples>, Diagnostic> {
-        let held = models.iter().zip(&self.verdicts);
-        let held = held.filter(|(_, v)| matches!(v, Some(ConformanceVerdict::Holds(_))));
-        let held: Vec<&MemoryModel> = held.map(|(m, _)| m).collect();
-        let Some(last) = self.machine.instances.last().filter(|_| !held.is_empty()) else {
-            return Ok(None);
+    /// Judges random runs of the machine by the strongest model that holds. Returns its number;
+    /// `None` if there is no such model, or a limit was reached. Error: the model forbids a run.
+    fn sample(&mut self, all: &Models<'_>) -> Result<Option<(usize, Samples)>, Diagnostic> {
+        let order = |m: &usize| match all.forms[*m] {
+            ModelForm::Ordered(order) => Some(order),
+            _ => None,
         };
+        let holds = |m: &usize| matches!(self.verdicts[*m], Some(ConformanceVerdict::Holds(_)));
+        let held: Vec<usize> = (0..all.models.len()).filter(holds).collect();
+        let ordered =
+            ProcessorOrder::ALL.iter().find_map(|o| held.iter().find(|m| order(m) == Some(*o)));
+        let Some(&m) = ordered.or(held.first()) else { return Ok(None) };
+        let Some(last) = self.machine.instances.last() else { return Ok(None) };
+        let operations =
+            if ordered.is_some() { SAMPLED_OPERATIONS } else { SAMPLED_OPERATIONS_WITHOUT_ORDER };
+        let searches = self.cycles.iter().map(|(_, s)| s).chain([self.coherence]);
+        let states: u64 = searches.map(|s| s.outcome.states).sum();
+        let runs = (states / STATES_PER_RUN).clamp(*SAMPLED_RUNS.start(), *SAMPLED_RUNS.end());
         output::begin_stage("judging random runs");
         let (names, budget) = (&self.survey.alphabet.names, &self.session.budget);
-        let found = sample(&**last.searched_model(), self.machine.interface, names, &held, budget);
-        self.limited(found)
+        let (searched, interface) = (&**last.searched_model(), self.machine.interface);
+        let effort = Effort { runs, operations };
+        let found = sample(searched, interface, names, (&all.models[m], effort), budget);
+        Ok(self.limited(found)?.map(|samples| (m, samples)))
     }
 
     /// Decides the models without a verdict.
