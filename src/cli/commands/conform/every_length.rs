@@ -119,7 +119,7 @@ pub(super) fn ground(key: &'static str, text: impl Into<String>) -> Ground {
 /// histories, if no run with it is confirmed.
 const CONFIRMED_OPERATIONS: usize = 3;
 /// Least and largest number of random runs. Between them, one for each [`STATES_PER_RUN`] states of
-/// the products, so that runs take at most about a tenth of the time.
+/// the products, so that runs take at most a tenth of the time, or some hundredths of a second.
 const SAMPLED_RUNS: std::ops::RangeInclusive<u64> = 20..=100;
 /// Number of states of products for each random run.
 const STATES_PER_RUN: u64 = 500;
