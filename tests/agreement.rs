@@ -455,7 +455,7 @@ pub fn verdicts(
             Method::Constant => tally.constants += 1,
             Method::Product => tally.products += 1,
             Method::Game => tally.games += 1,
-            Method::Symbolic | Method::SymbolicGame => {}
+            Method::Symbolic | Method::SymbolicGame | Method::Pairs => {}
         }
         evidence(&answer, &subject.model, &subject.model, &formula, tally)
             .map_err(|e| format!("model, {name}: {e}"))?;

@@ -217,6 +217,44 @@ fn recursions_on_numbers_leave_time_for_instances() {
     assert!(outcome.json.to_string().contains("N = 8"), "{}", outcome.json);
 }
 
+/// Nor does one with two calls, of which a single evaluation does not end.
+#[test]
+fn recursions_with_two_calls_leave_time_for_instances() {
+    let model = "$param N: Nat = 3;
+        map f: Nat -> Nat; var x: Nat;
+        eqn f(0) = 1; x > 0 -> f(x) = f(Int2Nat(x - 1)) + f(Int2Nat(x - 1));
+        act u, bad;
+        proc C(n: Nat) = (n < ${N}) -> u . C(n + 1) + (f(n) > 100) -> bad . delta;
+        init C(0);";
+    let outcome = Files::new(model, "[true* . bad]false").check(&["--timeout", "40"]);
+    assert_eq!(outcome.code, 1, "{} {}", outcome.json, outcome.stderr);
+    assert!(outcome.json.to_string().contains("N = 7"), "{}", outcome.json);
+}
+
+#[test]
+fn values_next_to_numbers_of_guards_are_tried() {
+    // The file excludes all small values of two parameters.
+    let model = "$param N: Nat = 1000 where N >= 50;
+        $param M: Nat = 1000 where M >= 60;
+        act a, bad: Nat;
+        proc P(n: Nat) = (n < 3) -> a(n) . P(n + 1)
+          + (n == 3 && (${N} + ${M}) mod 7 == 3) -> bad(n) . delta;
+        init P(0);";
+    let files = Files::new(model, "[true* . (exists x: Nat. bad(x))]false");
+    let outcome = files.check(&["-D", "M=any"]);
+    assert_eq!(outcome.code, 1, "{} {}", outcome.json, outcome.stderr);
+    // Only large values have a model: as many are tried as of small ones.
+    let model = "$param N: Nat = 1000;
+        act a, bad: Nat;
+        $if N >= 40 {
+        proc P(n: Nat) = (n < 3) -> a(n) . P(n + 1) + (n == 3 && ${N} mod 7 == 3) -> bad(n) . delta;
+        init P(0);
+        }";
+    let outcome = Files::new(model, "[true* . (exists x: Nat. bad(x))]false").check(&[]);
+    assert_eq!(outcome.code, 1, "{} {}", outcome.json, outcome.stderr);
+    assert!(outcome.json.to_string().contains("N = 45"), "{}", outcome.json);
+}
+
 #[test]
 fn a_growing_list_does_not_hide_a_small_counterexample() {
     let model = "$param N: Nat = 3;\nact a, b: Nat;

@@ -5,7 +5,7 @@
 //! the initial state into tasks, each with its method; `run` computes the value of a task;
 //! `explain` turns a strategy into evidence. A limit gives `Unknown`, never true or false.
 
-use super::automaton::Automaton;
+use super::automaton::{Automaton, Start};
 use super::batches::BatchSizes;
 use super::explain::finish;
 use super::parallel_product::CheckpointStore;
@@ -69,6 +69,8 @@ pub enum Method {
     Symbolic,
     /// The parity game over sets of states.
     SymbolicGame,
+    /// Pairs of components ([`super::pairs`]).
+    Pairs,
 }
 
 impl Method {
@@ -80,6 +82,7 @@ impl Method {
             Method::Game => "game",
             Method::Symbolic => "symbolic product",
             Method::SymbolicGame => "symbolic game",
+            Method::Pairs => "pairs",
         }
     }
     /// True for symbolic search.
@@ -241,6 +244,17 @@ pub fn check(
     answer.never_met = automaton.never_met();
     answer.equations += automaton.more_equations();
     Ok(answer)
+}
+
+/// Returns the value of a formula that needs no model; `None` for other formulas.
+///
+/// # Errors
+/// A value cannot be evaluated, or a limit.
+pub fn constant_value(formula: &TypedFormula, budget: &Budget) -> Result<Option<bool>, Diagnostic> {
+    Ok(match Automaton::new(formula)?.with_budget(budget).start()? {
+        Start::Constant(value) => Some(value),
+        Start::States(..) => None,
+    })
 }
 
 impl Answer {

@@ -17,6 +17,7 @@ pub mod data_free;
 pub mod on_the_fly;
 mod mentioned_constants;
 pub mod obligations;
+pub mod pairs;
 mod proviso;
 mod plan;
 pub mod print;
@@ -31,7 +32,8 @@ mod symbolic_game;
 mod trace;
 
 pub use batches::BatchSizes;
-pub use check::{Answer, Method, Options, Verdict, check};
+pub use check::{Answer, Method, Options, Verdict, check, constant_value};
+pub use pairs::{PairProof, PairResult, prove_by_pairs};
 pub use parallel_product::CheckpointStore;
 pub use priority::{Obstacle, Priority};
 pub use proviso::ReductionUse;

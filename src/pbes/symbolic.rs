@@ -177,14 +177,7 @@ fn by_product(
         return Ok(Ok(SymbolicAnswer::constant(!conjunctive)));
     };
     let start: Vec<u32> = members.iter().map(|q| q.number()).collect();
-    let mut observer = Obligations {
-        automaton,
-        labels,
-        analysis,
-        runs_end: check_options.runs_end,
-        closures: AHashMap::new(),
-        other: None,
-    };
+    let mut observer = Obligations::new(automaton, labels, analysis, check_options.runs_end);
     let options =
         mu_symbolic::SymbolicOptions { transitions: false, deadlocks: false, ..options.clone() };
     let product_outcome = watch(model, &mut observer, &start, &options, budget)?;
@@ -239,7 +232,7 @@ fn is_mixed(automaton: &Automaton, analysis: &ProductAnalysis) -> bool {
 }
 
 /// A formula's automaton as an observer.
-struct Obligations<'a> {
+pub(super) struct Obligations<'a> {
     automaton: Automaton,
     labels: &'a dyn ActionLabels,
     analysis: ProductAnalysis,
@@ -300,7 +293,17 @@ impl Observer for Obligations<'_> {
     }
 }
 
-impl Obligations<'_> {
+impl<'a> Obligations<'a> {
+    /// Creates an observer. `runs_end`: see [`CheckOptions::runs_end`].
+    pub(super) fn new(
+        automaton: Automaton,
+        labels: &'a dyn ActionLabels,
+        analysis: ProductAnalysis,
+        runs_end: bool,
+    ) -> Self {
+        Self { automaton, labels, analysis, runs_end, closures: AHashMap::new(), other: None }
+    }
+
     /// Computes the condition under which a local formula state is true (cf.
     /// `product::local_value`).
     fn value(&mut self, q: FormulaState, labels: &[LabelId]) -> Result<LabelTest, Diagnostic> {

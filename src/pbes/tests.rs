@@ -1,6 +1,9 @@
 //! Random formulas on random small transition systems: every method gives the verdict of the direct
 //! evaluator, and evidence is valid.
 
+#[path = "tests/units/pairs.rs"]
+mod pairs;
+
 use super::*;
 use mu_base::ids::{ActId, FixId, LabelId, SortId, StateId, VarId};
 use mu_base::random::Random;
@@ -366,7 +369,7 @@ fn every_method_agrees_with_direct_evaluation() {
             match answer.method {
                 Method::Product => products += 1,
                 Method::Game => games += 1,
-                Method::Constant | Method::Symbolic | Method::SymbolicGame => {}
+                Method::Constant | Method::Symbolic | Method::SymbolicGame | Method::Pairs => {}
             }
             if let Some(evidence) = &answer.evidence {
                 assert_eq!(evidence.verdict, expected, "{}", context());

@@ -93,7 +93,7 @@ pub(super) struct ComponentAudit<'s, 'a> {
     pub session: &'a Session,
     pub model: &'a Abstract,
     pub studies: &'a [(&'s FormulaInstance, &'s Study<'s>)],
-    /// By case: the local states of untracked components.
+    /// By case: the local states of untracked components; none if the case needs no model.
     pub members: &'a [Vec<LocalState>],
     pub samples: usize,
     pub seed: u64,
@@ -122,7 +122,7 @@ impl ComponentAudit<'_, '_> {
         let mut pairs: Vec<(usize, usize)> =
             (0..cases.len()).flat_map(|c| (0..SIZES.len()).map(move |i| (c, i))).collect();
         pairs.retain(|(c, i)| {
-            *c < self.members.len()
+            self.members.get(*c).is_some_and(|members| !members.is_empty())
                 && SIZES[*i] >= cases[*c].0.tracked.last().copied().unwrap_or_default()
         });
         let mut random = Random::new(self.seed);
@@ -131,6 +131,9 @@ impl ComponentAudit<'_, '_> {
         }
         let each = self.samples.div_ceil(pairs.len().max(1)).max(MIN_SAMPLES);
         let (count, mut why) = (pairs.len(), None);
+        if count == 0 {
+            why = Some("components of any number: no case needs a model".into());
+        }
         for (turn, (c, i)) in pairs.into_iter().enumerate() {
             let used = start.elapsed();
             if turn > 0 && used > self.limit

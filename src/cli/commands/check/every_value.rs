@@ -28,7 +28,7 @@ use crate::output::progress::count_text;
 use crate::pipeline::properties::{self, FormulaText};
 use crate::pipeline::{self, Session};
 use mu_base::host::Instant;
-use mu_base::{Budget, Diagnostic, Span, Stage, narrow, permutations};
+use mu_base::{Budget, Diagnostic, Limits, Span, Stage, narrow, permutations};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::Engine;
 use mu_engines::auto::{Slice, alternate};
@@ -40,7 +40,9 @@ use mu_frontends::FrontEnd;
 use mu_frontends::mcrl2::MCRL2;
 use mu_model::Model;
 use mu_pbes::symbolic::{CheckOptions, SymbolicAnswer, check_with_options};
-use mu_pbes::{Answer, Options, Verdict, check};
+use mu_pbes::{
+    Answer, Method, Options, PairResult, Verdict, check, constant_value, prove_by_pairs,
+};
 use mu_process::linear::{LinearProcess, ParamRole};
 use mu_process::linearise::LineariserOptions;
 use mu_process::spec::ProcSpec;
@@ -112,6 +114,8 @@ pub(super) struct Figures {
     cases: usize,
     pub states: u64,
     equations: u64,
+    /// Pairs of local states of the cases that pairs of components prove.
+    pub pairs: u64,
     /// Longest time of the symbolic engine for a case, if it was used.
     symbolic_time: Option<Duration>,
     /// Size of the largest symmetry group that was used.
@@ -139,6 +143,13 @@ impl Figures {
         (answer, took): (Answer, Duration),
     ) -> Option<Diagnostic> {
         let named = if what.is_empty() { "all values" } else { what };
+        if answer.method == Method::Pairs {
+            session.log(format!("{named}: true, {} pairs of local states", answer.states));
+            self.pairs += answer.states;
+            self.states += answer.states;
+            self.cases += 1;
+            return None;
+        }
         session.log(format!(
             "{named}: {:?}, {} states, {} equations",
             answer.verdict, answer.states, answer.equations
@@ -506,6 +517,7 @@ pub(super) fn for_all(
     plan: &CheckPlan,
     model: &mut Abstract,
     formula: &TypedFormula,
+    pairs: PairSearch,
 ) -> Result<EveryValueResult, Diagnostic> {
     if let Some(why) = &model.refused {
         return Ok(EveryValueResult::open(why.clone()));
@@ -556,7 +568,7 @@ pub(super) fn for_all(
     let levels = if model.defined.rigid.is_empty() { &Levels::ALL[..1] } else { &Levels::ALL[..] };
     let mut last = None;
     for &level in levels {
-        match at_level(session, plan, model, &formulas, level, &ends) {
+        match at_level(session, plan, model, &formulas, (level, pairs), &ends) {
             Ok(mut outcome) => match &mut outcome.open {
                 // Finer regions do not help against a limit.
                 Some(open) if open.why.stop.is_none() => {
@@ -575,6 +587,15 @@ pub(super) fn for_all(
         }
     }
     last.ok_or_else(|| Diagnostic::internal("no level was tried"))
+}
+
+/// Use of the proof by pairs of components. What it proves is printed only if it is verified.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PairSearch {
+    /// For components of any number. Sets of states are fast where all components are known.
+    Tried,
+    /// The engines answer alone.
+    Omitted,
 }
 
 /// A formula with constants for its quantified variables over sorts of any size, and the number of
@@ -604,7 +625,7 @@ fn at_level(
     plan: &CheckPlan,
     model: &Abstract,
     formulas: &[FormulaInstance],
-    level: Levels,
+    (level, pairs): (Levels, PairSearch),
     ends: &Termination,
 ) -> Result<EveryValueResult, Diagnostic> {
     let study = |instance: &FormulaInstance| {
@@ -613,7 +634,7 @@ fn at_level(
     let studies = formulas.iter().map(study).collect::<Result<Vec<_>, _>>()?;
     let all =
         formulas.iter().zip(&studies).map(|(f, s)| s.cases().len() * f.orders(model).len()).sum();
-    // By formula and case: the local states of untracked components.
+    // By formula and case: the local states of untracked components; none if the case needs none.
     let mut members = Vec::new();
     let mut figures = Figures {
         measures: ends.measures.clone(),
@@ -634,12 +655,23 @@ fn at_level(
                 .map(String::as_str)
                 .collect::<Vec<_>>()
                 .join(", ");
+            if constant_value(&own, &session.budget)? == Some(true) {
+                // No state needs to be known, and no local state of components of any number.
+                for _ in instance.orders(model) {
+                    let answer =
+                        Answer { states: 1, ..Answer::new(Verdict::True, Method::Constant) };
+                    figures.add(session, plan, &what, (answer, Duration::ZERO));
+                }
+                members.push(Vec::new());
+                continue;
+            }
             let mut open = None;
             let found = merged(&regions, &families, &mut |base| {
                 let mut judge = |base: &dyn AbstractableModel| {
                     let start = Instant::now();
+                    let pairs = if model.replicas.is_some() { pairs } else { PairSearch::Omitted };
                     let answer =
-                        verdict(session, plan, base, &own, ends.proved, figures.symbolic_time)?;
+                        verdict(session, plan, base, (&own, ends.proved), pairs, &figures)?;
                     let why = figures.add(session, plan, &what, (answer, start.elapsed()));
                     Ok(why.map(|why| open.insert(why)).is_none())
                 };
@@ -716,16 +748,16 @@ fn for_each_order(
     Ok(true)
 }
 
-/// Checks a formula on an abstract model with the chosen engine, or with both in time slices.
-/// `ends`: true if all runs of all values terminate. `before`: time of the symbolic engine for an
-/// earlier case.
+/// Checks a formula on an abstract model with the chosen engine; by default with both in time
+/// slices, and by `pairs` before the symbolic one. `ends`: true if all runs of all values terminate.
+/// `before`: figures of earlier cases.
 fn verdict(
     session: &Session,
     plan: &CheckPlan,
     base: &dyn AbstractableModel,
-    formula: &TypedFormula,
-    ends: bool,
-    before: Option<Duration>,
+    (formula, ends): (&TypedFormula, bool),
+    pairs: PairSearch,
+    before: &Figures,
 ) -> Result<Answer, Diagnostic> {
     let check_symbolic = |budget: &Budget| {
         let options =
@@ -747,15 +779,62 @@ fn verdict(
     match plan.search.chosen_engine.map(|engine| engine.name()) {
         Some(name) if name == Symbolic.name() => check_symbolic(&session.budget),
         Some(name) if name == Explicit.name() => check_explicit(&session.budget),
-        _ => alternate(
-            &session.budget,
-            before,
-            |answer: &Answer| answer.verdict.stop(),
-            &mut |turn, budget, _| match turn {
-                Slice::Symbolic => check_symbolic(budget),
-                Slice::First | Slice::Explicit => check_explicit(budget),
-            },
-        ),
+        _ => {
+            let mut pairs_open = pairs == PairSearch::Omitted;
+            if before.pairs > 0 {
+                if let Some(answer) = by_pairs(session, base, formula)? {
+                    return Ok(answer);
+                }
+                pairs_open = true;
+            }
+            alternate(
+                &session.budget,
+                before.symbolic_time,
+                |answer: &Answer| answer.verdict.stop(),
+                &mut |turn, budget, _| match turn {
+                    Slice::Symbolic => {
+                        if !std::mem::replace(&mut pairs_open, true)
+                            && let Some(answer) = by_pairs(session, base, formula)?
+                        {
+                            return Ok(answer);
+                        }
+                        check_symbolic(budget)
+                    }
+                    Slice::First | Slice::Explicit => check_explicit(budget),
+                },
+            )
+        }
+    }
+}
+
+/// Maximum time for a proof by pairs of components, without a limit of the run. Otherwise it is one
+/// part in `PAIR_PART` of the time that is left.
+const PAIR_TIME: Duration = Duration::from_secs(300);
+const PAIR_PART: u32 = 4;
+
+/// Proves a formula on an abstract model by pairs of components; `None` if that leaves it open.
+fn by_pairs(
+    session: &Session,
+    base: &dyn AbstractableModel,
+    formula: &TypedFormula,
+) -> Result<Option<Answer>, Diagnostic> {
+    let limits = *session.budget.limits();
+    let past = session.budget.elapsed();
+    let share = limits.timeout.map(|all| past + all.saturating_sub(past) / PAIR_PART);
+    let timeout = share.or(Some(past + PAIR_TIME));
+    let budget = session.budget.with_limits(Limits { timeout, ..limits });
+    match prove_by_pairs(base, base, formula, &budget)? {
+        PairResult::Proved(proof) => {
+            session.log(format!(
+                "by pairs of components: {} pairs of {} local states, {} sets of obligations, {} steps of walks covered",
+                proof.pairs, proof.local_states, proof.nodes, proof.audited
+            ));
+            Ok(Some(Answer { states: proof.pairs, ..Answer::new(Verdict::True, Method::Pairs) }))
+        }
+        PairResult::Open(why) => {
+            session.log(format!("by pairs of components: open: {why}"));
+            Ok(None)
+        }
     }
 }
 
@@ -926,9 +1005,12 @@ impl FormulaReport<'_> {
 
     /// Reports a formula that is proved for all values.
     pub fn is_true(&self) -> FormulaOutcome {
-        let Figures { cases, equations, measures, lists, checked, paths, .. } = self.figures;
+        let Figures { cases, equations, pairs, measures, lists, checked, paths, .. } = self.figures;
         let mut object = self.object("true", if paths.is_some() { "paths" } else { "regions" });
         object["cases"] = (*cases).into();
+        if *pairs > 0 {
+            object["pairs"] = (*pairs).into();
+        }
         if let Some(proof) = paths {
             object["paths"] = json!({ "evaluated": proof.paths, "explorations": proof.rounds });
         }
@@ -949,8 +1031,14 @@ impl FormulaReport<'_> {
                     count_text(proof.paths, "path")
                 ),
                 None => {
-                    let cases = count_text(*cases as u64, "case");
-                    format!("{cases}, {}", count_text(*equations, "equation"))
+                    let mut parts = vec![count_text(*cases as u64, "case")];
+                    if *equations > 0 || *pairs == 0 {
+                        parts.push(count_text(*equations, "equation"));
+                    }
+                    if *pairs > 0 {
+                        parts.push(count_text(*pairs, "pair") + " of local states");
+                    }
+                    parts.join(", ")
                 }
             };
             text += &format!("  [{size}, {:.3} s]", self.start.elapsed().as_secs_f64());

@@ -56,11 +56,15 @@ const PROOF_STATES_PER_SPOT_STATE: u64 = 50;
 const MAX_EXTRA_SPOT_STATES: u64 = 20_000;
 /// Maximum number of spot checks. Values that the file excludes do not count.
 const MAX_SPOT_CHECKS: usize = 24;
-/// Maximum number of models in the quick search, before the abstraction is tried.
+/// Maximum number of models in the quick search, before the abstraction is tried. Values that the
+/// file excludes do not count, up to [`MAX_QUICK`] values.
 const QUICK_MODELS: usize = 12;
+/// See [`QUICK_MODELS`].
+const MAX_QUICK: usize = 200;
 /// Maximum number of states of all models in the quick search.
 const QUICK_STATES: u64 = 2_000;
-/// Maximum number of valuations from the cases of the abstraction that are checked.
+/// Maximum number of valuations from the cases of the abstraction, and next to numbers in the text,
+/// that are checked. Values that the file excludes do not count.
 const MAX_CASES: usize = 24;
 /// Limit on the states of a model from the cases of the abstraction.
 const CASE_STATES: u64 = 25_000;
@@ -291,9 +295,14 @@ impl Instances<'_> {
     ) -> Result<InstanceSearchResult, Diagnostic> {
         let most = self.numbers().last().map_or(MAX_SUM, |n| MAX_SUM.max(n + 2));
         let greatest = self.greatest_sum()?;
-        let most = greatest.map_or(most, |sum| most.min(sum));
         let mut search = InstanceSearch::default();
-        'sums: for sum in 0..=most {
+        // The first sum of values with a model.
+        let mut first = None;
+        'sums: for sum in 0.. {
+            let far = first.map_or(0, |first| first + MAX_SUM);
+            if sum > greatest.map_or(most.max(far), |greatest| most.max(far).min(greatest)) {
+                break;
+            }
             for values in valuations(self.plan.any.len(), sum) {
                 let tried = search.satisfied.len();
                 if tried >= FEW_MODELS && (search.states > CHEAP_STATES || tried >= MAX_MODELS) {
@@ -313,7 +322,10 @@ impl Instances<'_> {
                     InstanceResult::Excluded if search.excluded.len() > MAX_EXCLUDED => {
                         break 'sums;
                     }
-                    InstanceResult::NoModel | InstanceResult::Excluded | InstanceResult::True => {}
+                    InstanceResult::NoModel | InstanceResult::Excluded => {}
+                    InstanceResult::True => {
+                        first.get_or_insert(sum);
+                    }
                 }
             }
             search.complete = Some(sum);
@@ -330,13 +342,18 @@ impl Instances<'_> {
             search.in_case_phase = true;
             // Limits of these instances are not reported.
             let stop_reason = search.stop_reason.clone();
+            let mut left = MAX_CASES;
             for values in cases {
                 match self.instance(values, &mut search, Some(CASE_STATES))? {
                     InstanceResult::False(outcome) => {
                         return Ok(InstanceSearchResult::False(outcome));
                     }
                     InstanceResult::Limit | InstanceResult::TrueAtLimit => break,
-                    _ => {}
+                    InstanceResult::Excluded => {}
+                    InstanceResult::NoModel | InstanceResult::True => left -= 1,
+                }
+                if left == 0 {
+                    break;
                 }
             }
             search.stop_reason = stop_reason;
@@ -356,14 +373,19 @@ impl Instances<'_> {
     /// other than internal ones, end this search without an answer.
     pub fn quick_counterexample(&mut self) -> Result<Option<FormulaOutcome>, Diagnostic> {
         let mut search = InstanceSearch::default();
-        let count = self.plan.any.len();
-        for values in (0..QUICK_MODELS).flat_map(|sum| valuations(count, sum)).take(QUICK_MODELS) {
+        let (count, mut tried) = (self.plan.any.len(), 0);
+        let small = (0..MAX_QUICK).flat_map(|sum| valuations(count, sum));
+        for values in small.take(MAX_QUICK) {
             let left = QUICK_STATES.saturating_sub(search.states);
             match self.instance(values, &mut search, Some(left)) {
                 Ok(InstanceResult::False(outcome)) => return Ok(Some(outcome)),
                 Err(why) if why.stage == Stage::Internal => return Err(why),
                 Ok(InstanceResult::Limit | InstanceResult::TrueAtLimit) | Err(_) => break,
-                Ok(_) => {}
+                Ok(InstanceResult::Excluded) => {}
+                Ok(InstanceResult::NoModel | InstanceResult::True) => tried += 1,
+            }
+            if tried == QUICK_MODELS {
+                break;
             }
         }
         Ok(None)
@@ -386,9 +408,9 @@ impl Instances<'_> {
     }
 
     /// Returns values that represent cases of the abstraction, and the neighbours of numbers in the
-    /// text, in ascending order. `complete`: the sum up to which all values are checked. If a
-    /// parameter is the number of constants of a sort, numbers above [`MAX_LITERAL`] are left out,
-    /// because the expanded text lists every constant.
+    /// text, in ascending order; of several parameters, all choices of these. `complete`: the sum
+    /// up to which all values are checked. If a parameter is the number of constants of a sort,
+    /// numbers above [`MAX_LITERAL`] are left out, because the expanded text lists every constant.
     fn far_values(
         &mut self,
         cases: &[Vec<usize>],
@@ -401,14 +423,23 @@ impl Instances<'_> {
             usize::MAX
         };
         let numbers = self.literals.iter().copied().chain(numbers_in(&self.text().text));
-        let neighbouring = numbers.flat_map(neighbours).map(|n| vec![n]);
-        let all = cases.iter().cloned().chain(neighbouring.filter(|_| self.plan.any.len() == 1));
+        let numbers: BTreeSet<usize> = numbers.flat_map(neighbours).collect();
+        let mut neighbouring = vec![Vec::new()];
+        for _ in &self.plan.any {
+            let longer = |values: &Vec<usize>| {
+                numbers.iter().map(|n| [&values[..], &[*n]].concat()).collect::<Vec<_>>()
+            };
+            // Too many choices: those of the smallest numbers of the first parameters.
+            let fewer = neighbouring.iter().take(MAX_EXCLUDED / numbers.len().max(1));
+            neighbouring = fewer.flat_map(longer).collect();
+        }
+        let all = cases.iter().cloned().chain(neighbouring);
         let beyond = |values: &Vec<usize>| complete.is_none_or(|most| sum(values) > most);
         let values: BTreeSet<(usize, Vec<usize>)> = all
             .filter(|v| beyond(v) && sum(v) <= most)
             .map(|values| (sum(&values), values))
             .collect();
-        Ok(values.into_iter().map(|v| v.1).take(MAX_CASES).collect())
+        Ok(values.into_iter().map(|v| v.1).take(MAX_EXCLUDED).collect())
     }
 
     /// Checks the formula for one valuation. `most`: the limit on states, for values that are not

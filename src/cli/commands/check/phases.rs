@@ -7,7 +7,7 @@
 //! phases, each with limits of its own.
 
 use super::by_paths::{ByPaths, PathLimit, by_paths, verify_answer};
-use super::every_value::{Abstract, EveryValueResult, FormulaReport, for_all};
+use super::every_value::{Abstract, EveryValueResult, FormulaReport, PairSearch, for_all};
 use super::instances::{InstanceSearchResult, Instances, numbers_in_model};
 use super::plan::CheckPlan;
 use super::report::FormulaOutcome;
@@ -21,6 +21,7 @@ use mu_base::{Budget, Diagnostic, Stage};
 use mu_formula::normal::normalise;
 use mu_formula::typed::TypedFormula;
 use mu_zones::NoProof;
+use std::time::Duration;
 
 /// Phases, in the order in which they can follow one another.
 #[derive(Clone, Copy)]
@@ -128,7 +129,14 @@ impl PhasedCheck<'_> {
     fn short_paths(&mut self) -> Result<PhaseEnd, Diagnostic> {
         let Some((model, formula)) = &mut self.subject else { return Err(no_model()) };
         if has_paths(model) {
-            match by_paths(self.session, self.plan, model, formula, PathLimit::Short)? {
+            let part = match self.plan.certificate {
+                Some(_) => self.session.budget.clone(),
+                None => budget_of_paths(&self.session.budget),
+            };
+            let whole = std::mem::replace(&mut self.session.budget, part);
+            let found = by_paths(self.session, self.plan, model, formula, PathLimit::Short);
+            self.session.budget = whole;
+            match found? {
                 ByPaths::Proved(proof, verification) => {
                     self.result = EveryValueResult::of_paths(self.plan, *proof, verification);
                     return Ok(PhaseEnd::Next(CheckPhase::SpotChecks));
@@ -138,9 +146,17 @@ impl PhasedCheck<'_> {
                     return Ok(PhaseEnd::Next(CheckPhase::Instances));
                 }
                 // A limit of the run.
-                ByPaths::Open(open) if open.why.stop.is_some() => {
+                ByPaths::Open(open)
+                    if open.why.stop.is_some() && self.session.budget.check(0).is_err() =>
+                {
                     self.result = EveryValueResult::open(open.why);
                     return Ok(PhaseEnd::Next(CheckPhase::Instances));
+                }
+                // The limit of this phase.
+                ByPaths::Open(open) if open.why.stop.is_some() => {
+                    add_numbers(&mut self.literals, &open);
+                    let text = "an evaluation takes longer than its part of the time";
+                    self.path_obstacle = Some(Diagnostic::new(Stage::Unsupported, text));
                 }
                 ByPaths::Limited(open) => {
                     self.path_limit_reached = true;
@@ -174,21 +190,31 @@ impl PhasedCheck<'_> {
     fn regions(&mut self) -> Result<PhaseEnd, Diagnostic> {
         let Some((model, formula)) = &mut self.subject else { return Err(no_model()) };
         let spent = Spent::begin();
-        let part = budget_of_regions(&self.session.budget);
-        let whole = std::mem::replace(&mut self.session.budget, part);
-        let found = for_all(self.session, self.plan, model, formula);
-        self.session.budget = whole;
-        self.result = match found {
-            Err(why) if why.stop.is_some() => EveryValueResult::open(why),
-            found => found?,
-        };
-        if self.result.open.is_none() {
-            self.result.figures.verification =
-                if self.plan.search.without.contains(&Reduction::Verify) {
-                    Verification::Missing("`--without verify`".into())
-                } else {
-                    verify_answer(self.session, model, formula, spent.elapsed())
-                };
+        let verifies = !self.plan.search.without.contains(&Reduction::Verify);
+        for pairs in [PairSearch::Tried, PairSearch::Omitted] {
+            let part = budget_of_regions(&self.session.budget);
+            let whole = std::mem::replace(&mut self.session.budget, part);
+            let found = for_all(self.session, self.plan, model, formula, pairs);
+            self.session.budget = whole;
+            self.result = match found {
+                Err(why) if why.stop.is_some() => EveryValueResult::open(why),
+                found => found?,
+            };
+            if self.result.open.is_some() {
+                break;
+            }
+            let verification = if verifies {
+                verify_answer(self.session, model, formula, spent.elapsed())
+            } else {
+                Verification::Missing("`--without verify`".into())
+            };
+            // A proof by pairs that is not verified is none.
+            let missing = verifies && matches!(verification, Verification::Missing(_));
+            if self.result.figures.pairs > 0 && missing {
+                self.session.log("the proof by pairs of components is not verified");
+                continue;
+            }
+            self.result.figures.verification = verification;
             return Ok(PhaseEnd::Next(CheckPhase::SpotChecks));
         }
         if self.path_limit_reached && self.session.budget.check(0).is_ok() {
@@ -291,6 +317,18 @@ fn no_model() -> Diagnostic {
 pub(super) fn has_paths(model: &Abstract) -> bool {
     let only_numbers = model.families.is_empty() && model.replicas.is_none();
     only_numbers && !model.defined.rigid.is_empty() && model.refused.is_none()
+}
+
+/// Maximum time of the phase of short paths, without a limit of the run. Otherwise it is one part
+/// in `SHORT_PART` of the time that is left.
+const SHORT_TIME: Duration = Duration::from_secs(20);
+const SHORT_PART: u32 = 4;
+
+/// Returns the budget of the phase of short paths, of which a single evaluation may not end.
+fn budget_of_paths(whole: &Budget) -> Budget {
+    let (limits, past) = (whole.limits(), whole.elapsed());
+    let share = limits.timeout.map(|all| past + all.saturating_sub(past) / SHORT_PART);
+    whole.with_limits(Limits { timeout: share.or(Some(past + SHORT_TIME)), ..*limits })
 }
 
 /// Returns the budget of the regions: three quarters of the time that is left, so that time remains

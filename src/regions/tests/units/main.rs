@@ -16,10 +16,10 @@ use mu_compile::{Compiled, Confluence};
 use mu_explore::{Cyclic, Silent, is_acyclic};
 use mu_formula::typecheck::check_formula;
 use mu_formula::typed::{StateKind, TypedFormula, TypedStateFormula};
-use mu_pbes::{Options, Verdict, check};
+use mu_pbes::{Options, PairResult, Verdict, check, prove_by_pairs};
 use mu_process::linear::LinearProcess;
 use mu_process::linearise::{self, linearise};
-use mu_regions::{Levels, Study, measures, with_parameters};
+use mu_regions::{AbstractableModel, Levels, Study, measures, with_parameters};
 
 fn budget() -> Budget {
     Budget::new(Limits { max_states: Some(20_000), ..Limits::default() })
@@ -92,6 +92,20 @@ fn runs_end(
     })
 }
 
+/// Checks a formula on an abstract model. What pairs of components prove is not false there.
+pub(crate) fn check_with_pairs(
+    model: &dyn AbstractableModel,
+    formula: &TypedFormula,
+    chosen: Options,
+) -> Result<Verdict, Diagnostic> {
+    let verdict = check(model, model, formula, chosen, &budget())?.verdict;
+    match prove_by_pairs(model, model, formula, &budget())? {
+        PairResult::Proved(proof) => assert_ne!(verdict, Verdict::False, "{proof:?}"),
+        PairResult::Open(_) => {}
+    }
+    Ok(verdict)
+}
+
 /// Returns whether regions prove a formula; an error if it is unsupported.
 fn is_proved(specification: &str, text: &str) -> Result<bool, Diagnostic> {
     let (process, defined) = with_parameters(process(specification)?, &["N".into()])?;
@@ -105,9 +119,7 @@ fn is_proved(specification: &str, text: &str) -> Result<bool, Diagnostic> {
         for case in study.cases() {
             let regions = study.model(case)?;
             let chosen = Options { evidence: false, runs_end: ends, ..Options::new(&options) };
-            if check(&regions, &regions, &study.formula(case)?, chosen, &budget())?.verdict
-                != Verdict::True
-            {
+            if check_with_pairs(&regions, &study.formula(case)?, chosen)? != Verdict::True {
                 continue 'levels;
             }
         }

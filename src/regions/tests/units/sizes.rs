@@ -1,7 +1,7 @@
 //! Tests of sorts of any size: random processes over values and arrays, and random formulas; a
 //! proved formula must hold for each tested size.
 
-use super::{budget, formula, process, process_of_any_size};
+use super::{budget, check_with_pairs, formula, process, process_of_any_size};
 use mu_base::random::Random;
 use mu_base::{Diagnostic, SourceId, SourceMap};
 use mu_compile::{Compiled, Confluence};
@@ -81,10 +81,10 @@ fn is_proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnos
             let pairs: Vec<(&Family, usize)> =
                 families.iter().zip(tracked.iter().copied()).collect();
             let chosen = Options { evidence: false, ..Options::new(&options) };
-            let answer = with_merged_constants(&regions, &pairs, &mut |base| {
-                check(base, base, &own, chosen, &budget())
+            let verdict = with_merged_constants(&regions, &pairs, &mut |base| {
+                check_with_pairs(base, &own, chosen)
             })??;
-            if answer.verdict != Verdict::True {
+            if verdict != Verdict::True {
                 return Ok(false);
             }
         }

@@ -1,7 +1,7 @@
 //! Tests of the thread-modular abstraction: random models with components, shared data and lists of
 //! identities, and random formulas; a proved formula must hold for each tested number.
 
-use super::{budget, formula};
+use super::{budget, check_with_pairs, formula};
 use mu_base::random::Random;
 use mu_base::{Diagnostic, SourceId, SourceMap};
 use mu_compile::{Compiled, Confluence};
@@ -83,7 +83,7 @@ pub(crate) fn is_proved(text: &str, property: &str) -> Result<bool, Diagnostic> 
             for order in orders(assigned.tracked) {
                 let crowd = ThreadModularAbstraction::new(&regions, &replicas, &order, &members)?;
                 let chosen = Options { evidence: false, ..Options::new(&options) };
-                if check(&crowd, &crowd, &own, chosen, &budget())?.verdict != Verdict::True {
+                if check_with_pairs(&crowd, &own, chosen)? != Verdict::True {
                     return Ok(false);
                 }
             }
