@@ -127,7 +127,7 @@ pub use mu_library::{
     Verdict, Walk,
 };
 
-/// The page of this machine.
+/// The local web page.
 pub use mu_studio as studio;
 
 /// The command line.

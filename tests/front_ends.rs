@@ -49,7 +49,7 @@ fn the_library_reads_what_the_command_line_reads() {
         let specification = parameters
             .iter()
             .fold(specification, |s, (n, v)| s.with(*n, v))
-            .reading(|options| options.memory.buffer = buffer);
+            .with_load_options(|options| options.memory.buffer = buffer);
         let model = specification.model().unwrap_or_else(|e| panic!("{name}: {e}"));
         let counts = model.explore(&Run::new().symmetry(false)).unwrap();
         assert_eq!(
@@ -70,7 +70,8 @@ fn the_library_reads_what_the_command_line_reads() {
 #[test]
 fn verdicts_for_a_part_of_the_behaviour_are_unknown() {
     let program = Specification::open(package("specs/x86/naive_mutex.asm")).unwrap();
-    let model = program.reading(|options| options.memory.buffer = Some(1)).model().unwrap();
+    let model =
+        program.with_load_options(|options| options.memory.buffer = Some(1)).model().unwrap();
     assert!(model.buffers_were_cut());
     let verdict = |formula: &str| model.check(formula, &Run::new()).unwrap().verdict;
     // Transitions that were cut may lead to a deadlock, but no longer avoid a label that occurs.

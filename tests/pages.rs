@@ -393,7 +393,7 @@ fn pages_in_a_browser() {
     node(&["test/report.mjs", env!("CARGO_BIN_EXE_mu-check")]);
 }
 
-/// The page of this machine: opened, a model broken and mended, checked, walked, drawn; a sweep run
+/// The local web page: opened, a model broken and mended, checked, walked, drawn; a sweep run
 /// and stopped; another page refused.
 #[test]
 fn studio_in_a_browser() {

@@ -1,4 +1,4 @@
-//! The page of this machine for a hostile client, over a bare socket: rejected requests, paths,
+//! The local web page for a hostile client, over a bare socket: rejected requests, paths,
 //! numbers of runs. Requests of the page itself: files, the language server, runs, walks. The page
 //! in a browser is `tests/pages.rs`.
 

@@ -19,9 +19,14 @@ const BANNED: [&str; 8] =
 
 /// Words that are no name of a function: neither an action nor its result. `write_rows` and `rows`
 /// are names, `written` is not.
-const FUNCTIONS: &str = "compared drawn explored found given joined kept listed loaded made met \
-                         named others parsed quantified refused said searched settled shown stuck \
-                         taken touched typed written";
+const FUNCTIONS: &str = "assuming beginning buffered compared deciding discarding drawn enclosing \
+                         ending enumerating exceeded excluding explored extended failing fitting \
+                         found given held interrupted joined keeping kept listed loaded locked made \
+                         masked meeting met named negated normalised numbered occurring opening \
+                         others parsed preferring promoted quantified reaching reading refined \
+                         refused renamed renaming renumbered said sampled searched settled sharing \
+                         shown stored stuck taken terminating touched typed typing unbounded \
+                         widened written";
 
 /// Words that no doc comment begins with.
 const FIRST: [&str; 8] = ["What", "Whose", "Whether", "Which", "How", "Why", "So", "Who"];

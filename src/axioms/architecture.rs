@@ -217,7 +217,7 @@ impl Architecture {
                 sets(&mut v, AARCH64_NEVER, Vocabulary::never);
                 relations(&mut v, AARCH64_RELATIONS, |_, _| ());
                 relations(&mut v, AARCH64_NEVER_RELATIONS, Vocabulary::never);
-                relations(&mut v, AARCH64_MISSING_RELATIONS, Vocabulary::missing);
+                relations(&mut v, AARCH64_MISSING_RELATIONS, Vocabulary::declare_missing);
             }
             Architecture::Power => sets(&mut v, POWER, |_, _| ()),
             Architecture::Arm => sets(&mut v, ARM, |_, _| ()),
@@ -227,9 +227,9 @@ impl Architecture {
                 // The herd library uses this name for atomic instructions.
                 v.alias("X", NameMeaning::Set(SetId::UPDATES));
                 sets(&mut v, C11_NEVER, Vocabulary::never);
-                sets(&mut v, C11_MISSING, Vocabulary::missing);
-                sets(&mut v, REGISTERS, Vocabulary::missing);
-                relations(&mut v, INSIDE, Vocabulary::missing);
+                sets(&mut v, C11_MISSING, Vocabulary::declare_missing);
+                sets(&mut v, REGISTERS, Vocabulary::declare_missing);
+                relations(&mut v, INSIDE, Vocabulary::declare_missing);
                 relations(&mut v, C11_NEVER_RELATIONS, Vocabulary::never);
             }
         }
@@ -244,7 +244,7 @@ pub(crate) fn plain() -> Vocabulary {
     sets(&mut v, NEVER, Vocabulary::never);
     sets(&mut v, REGISTERS, |_, _| ());
     relations(&mut v, INSIDE, |_, _| ());
-    relations(&mut v, MISSING_RELATIONS, Vocabulary::missing);
+    relations(&mut v, MISSING_RELATIONS, Vocabulary::declare_missing);
     v
 }
 

@@ -39,8 +39,8 @@
 //!
 //! A name that never has an event (page tables, locks) is declared by [`Vocabulary::never`] and
 //! denotes the empty set. A name of the herd tools that these front ends do not provide
-//! (`equiv-spec`) is declared by [`Vocabulary::missing`]. A model is rejected with the position of
-//! such a name if an axiom or flag depends on it.
+//! (`equiv-spec`) is declared by [`Vocabulary::declare_missing`]. A model is rejected with the
+//! position of such a name if an axiom or flag depends on it.
 //!
 //! Models that compute dependencies (`catdep`) read events of registers: `Rreg` and `Wreg`, with
 //! the register as their location; `BCC` and `PRED`, the events of branches and of choices inside
@@ -277,7 +277,7 @@ impl Vocabulary {
         self.never.contains(&name)
     }
     /// Declares a name that no front end provides: models that depend on it are rejected.
-    pub fn missing(&mut self, name: NameMeaning) {
+    pub fn declare_missing(&mut self, name: NameMeaning) {
         self.missing.insert(name);
     }
     /// True if no front end provides a name.

@@ -740,7 +740,7 @@ impl<'m> HistoryChecker<'m> {
     /// Sets the number of executions up to which all of them are enumerated; for tests, which
     /// compare the enumeration with the search.
     #[must_use]
-    pub fn enumerating(mut self, executions: usize) -> Self {
+    pub fn with_enumeration_limit(mut self, executions: usize) -> Self {
         self.enumerated = executions;
         self
     }

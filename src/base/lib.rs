@@ -5,7 +5,7 @@
 pub mod atomics;
 pub mod components;
 pub mod diagnostic;
-pub mod endings;
+pub mod file_names;
 pub mod files;
 pub mod host;
 pub mod ids;
@@ -22,6 +22,6 @@ pub mod varint;
 pub mod words;
 
 pub use diagnostic::{Diagnostic, Stage};
-pub use endings::{ending, ends_in};
+pub use file_names::{ends_in, file_extension};
 pub use limits::{Budget, Grace, Limits, Stop};
 pub use source::{Place, SourceId, SourceMap, Span};

@@ -120,7 +120,7 @@ impl Budget {
     }
     /// Begins a period in which a known answer is confirmed and described, even if a limit is
     /// exceeded: the polls of all stages with this budget succeed. The watchdog of the command line
-    /// still ends the run ([`Budget::exceeded`]).
+    /// still ends the run ([`Budget::check_all_limits`]).
     pub fn grace(&self) -> Grace {
         let end = self.start.elapsed() + GRACE;
         let end = u64::try_from(end.as_millis()).unwrap_or(u64::MAX);
@@ -176,7 +176,7 @@ impl Budget {
         if self.deferred.pending.load(Ordering::Relaxed) {
             self.is_long();
         }
-        if host::stopped() {
+        if host::is_stop_requested() {
             self.interrupted.store(true, Ordering::Relaxed);
         }
         if self.interrupted.load(Ordering::Relaxed) {
@@ -209,7 +209,7 @@ impl Budget {
         if self.in_grace() { Ok(()) } else { Err(stop) }
     }
     /// Polls the time, the interrupt, and the memory, for a watchdog: also in a grace period.
-    pub fn exceeded(&self) -> Result<(), Stop> {
+    pub fn check_all_limits(&self) -> Result<(), Stop> {
         self.check_at_once(0).and_then(|()| self.check_memory_at_once())
     }
 }

@@ -107,7 +107,7 @@ fn print_usage(e: &clap::Error) {
 /// Creates the session, runs the command and prints its error. Returns the exit code.
 fn command(cli: Cli, named: &scope::GivenOptions) -> u8 {
     let common = cli.command.common().cloned().unwrap_or_default();
-    let reading = cli.command.reading().cloned().unwrap_or_default();
+    let reading = cli.command.read_options().cloned().unwrap_or_default();
     let mut session = match &cli.command {
         Command::Sweep(_) => Session::for_subprocesses(common, reading),
         Command::Prove(_) | Command::Verify(_) => Session::brief(common, reading),

@@ -329,7 +329,7 @@ impl<'d, 'm> SearchDriver<'d, 'm> {
         }
         // All processes have reached this end: each sends its final report, and closes after
         // receiving all.
-        let failed = self.symmetries.map(Symmetries::failed).unwrap_or_default();
+        let failed = self.symmetries.map(Symmetries::refuted_candidates).unwrap_or_default();
         let final_report = match extra(self.partition, self.halted) {
             Ok(final_report) => final_report,
             Err(error) => {

@@ -433,7 +433,7 @@ impl SearchGroup {
         let slots = model.slots().len();
         let (of, processes) = ((slots, SymmetryGroup::of(symmetries).order), self.count);
         let leaves = match (resumed, &self.leaves) {
-            (Some(stamp), _) => stamp.leaves.clone().map(|l| l.of_slots(slots)).transpose()?,
+            (Some(stamp), _) => stamp.leaves.clone().map(|l| l.check_slots(slots)).transpose()?,
             (None, Some((known, leaves))) if *known == of => leaves.clone(),
             (None, _) => {
                 let work = &mut || {

@@ -228,7 +228,7 @@ fn a_checkpoint_counts_when_all_have_written_it_and_none_is_left_out() {
 }
 
 /// Builds a model with a step that cannot be evaluated.
-fn failing(_: usize) -> HandModel {
+fn failing_model(_: usize) -> HandModel {
     let mut model = counters(3, 9);
     let slot = model.slot("wrong", 7, false, 0);
     // The number of values differs from that of the slots written.
@@ -238,8 +238,10 @@ fn failing(_: usize) -> HandModel {
 
 #[test]
 fn an_error_of_the_model_is_the_same_everywhere() {
-    let errors: Vec<Diagnostic> =
-        search_all(3, &failing, &Budget::default()).into_iter().map(|o| o.unwrap_err()).collect();
+    let errors: Vec<Diagnostic> = search_all(3, &failing_model, &Budget::default())
+        .into_iter()
+        .map(|o| o.unwrap_err())
+        .collect();
     assert!(
         errors
             .iter()

@@ -155,7 +155,7 @@ impl Compiled {
         // built on this process need these operations as well.
         process.data.signature = program.signature().clone();
         let terms = Arc::new(Terms::default());
-        let mut engine = Engine::new(program.clone()).with_budget(budget).sharing(&terms);
+        let mut engine = Engine::new(program.clone()).with_budget(budget).with_shared_terms(&terms);
         let mut layout = SlotLayout::new(&process, &mut engine)?;
         let special = process.data.special_sorts();
         let (mut groups, mut codes) = (Vec::new(), Vec::new());
@@ -367,7 +367,7 @@ impl Model for Compiled {
         Ok(tables.iter().map(|t| texts.by_ref().take(t.len()).collect()).collect())
     }
 
-    fn slot_of_functions(&self) -> Option<String> {
+    fn unexportable_slot(&self) -> Option<String> {
         let signature = self.program.signature();
         let slot = (0..self.slots.len())
             .find(|slot| text::may_hold_functions(signature, self.sort_of[*slot]))?;
@@ -470,10 +470,12 @@ impl Compiled {
 }
 
 impl Portable for Compiled {
-    fn basis(&self) -> String {
+    fn encoding_fingerprint(&self) -> String {
         let slots = self.slots.iter().map(|s| format!("{}:{} ", s.name, s.component));
-        let flags =
-            [self.fingerprint().unwrap_or_default(), portable::basis(self.program.signature())];
+        let flags = [
+            self.fingerprint().unwrap_or_default(),
+            portable::encoding_fingerprint(self.program.signature()),
+        ];
         flags.into_iter().chain(slots).collect()
     }
     fn export(&self, slot: Slot, value: u32) -> Result<Vec<u8>, Diagnostic> {

@@ -14,7 +14,7 @@ use mu_base::ids::VarId;
 use mu_base::{Diagnostic, Span};
 use mu_data::engine::{Engine, Value};
 use mu_data::expr::{Expr, ExprKind};
-use mu_process::linearise::unused_name;
+use mu_process::linearise::placeholder_name;
 use std::ops::ControlFlow;
 
 /// Conditions on a slot.
@@ -47,7 +47,7 @@ impl SlotConditions {
         let signature = engine.program().signature();
         if let ExprKind::Op(op) = term.kind
             && let Some(rest) =
-                signature.op(op).name.strip_prefix(&unused_name(signature, term.sort))
+                signature.op(op).name.strip_prefix(&placeholder_name(signature, term.sort))
             && rest.chars().all(|c| c == '_')
         {
             return Ok(());

@@ -16,8 +16,8 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Size of a value, in numbers of the cache's bound.
-const WORDS: usize = 4;
+/// Numbers that one value counts against [`MAX_NUMBERS`].
+const NUMBERS_PER_VALUE: usize = 4;
 
 /// Cached solutions of one condition.
 pub(super) struct SolutionCache {
@@ -68,18 +68,18 @@ impl SolutionCache {
             }
             return Ok(());
         }
-        let (mut found, mut all) = (Vec::new(), !self.known.borrow().is_disabled());
+        let (mut found, mut is_cacheable) = (Vec::new(), !self.known.borrow().is_disabled());
         engine.solve(problem, env, &mut |engine, solution| {
-            all &= WORDS * (found.len() + solution.len()) <= MAX_NUMBERS;
-            if all {
+            is_cacheable &= NUMBERS_PER_VALUE * (found.len() + solution.len()) <= MAX_NUMBERS;
+            if is_cacheable {
                 found.extend_from_slice(solution);
             }
             let flow = each(engine, solution)?;
-            all &= flow == ControlFlow::Continue(());
+            is_cacheable &= flow == ControlFlow::Continue(());
             Ok(flow)
         })?;
-        if all {
-            let size = WORDS * found.len() + key.len();
+        if is_cacheable {
+            let size = NUMBERS_PER_VALUE * found.len() + key.len();
             self.known.borrow_mut().insert(&key, found.into(), size);
         }
         Ok(())

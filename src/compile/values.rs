@@ -40,7 +40,7 @@ impl Compiled {
     }
     /// Creates an evaluator to convert values of the tables to expressions.
     pub(crate) fn expr_engine(&self) -> Engine {
-        Engine::new(self.program.clone()).sharing(&self.terms)
+        Engine::new(self.program.clone()).with_shared_terms(&self.terms)
     }
     /// Returns the value of a slot's number as an expression.
     pub(crate) fn expr_of(&self, expr_engine: &mut Engine, slot: Slot, id: u32) -> Expr {

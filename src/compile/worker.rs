@@ -138,7 +138,7 @@ impl<'m> LinearWorker<'m> {
             model,
             engine: Engine::new(model.program.clone())
                 .with_budget(&model.budget())
-                .sharing(&model.terms),
+                .with_shared_terms(&model.terms),
             groups: model.groups.iter().map(|_| None).collect(),
             explainers: AHashMap::new(),
             locals: model.tables.iter().map(|_| TableCopy::default()).collect(),

@@ -3,8 +3,8 @@
 //!
 //! In: a closed normal form. Out: its nodes, children first, each once independent of sharing in
 //! memory; so equal values have equal bytes. Sorts, operations and variables are written by number:
-//! both sides must have the signature of one [`basis`]. Cost: linear in the distinct nodes; a short
-//! value takes a few bytes. Invariant: malformed bytes are rejected, never a panic.
+//! both sides must have the signature of one [`encoding_fingerprint`]. Cost: linear in the distinct
+//! nodes; a short value takes a few bytes. Invariant: malformed bytes are rejected, never a panic.
 
 use super::expr::{Binder, Expr, ExprKind};
 use super::signature::Signature;
@@ -17,7 +17,7 @@ use num_bigint::BigInt;
 
 /// Describes the meaning of the numbers in the bytes: sorts, operations and variables in their
 /// order.
-pub fn basis(signature: &Signature) -> String {
+pub fn encoding_fingerprint(signature: &Signature) -> String {
     let sorts =
         (0..signature.sorts.len()).map(|s| format!("{} ", signature.sorts.text(SortId::new(s))));
     let ops = signature.ops().map(|(_, op)| format!("{}:{} ", op.name, op.sort.index()));

@@ -4,7 +4,7 @@
 //! In: a number of [`crate::terms`]. Out: the nodes below it, children first, each once, then the
 //! term itself. Decoding enters it into another table directly, without values or expressions; only
 //! terms that the table stores as expressions use [`crate::portable`]. Both sides must have the
-//! signature of one [`crate::portable::basis`].
+//! signature of one [`crate::portable::encoding_fingerprint`].
 //!
 //! ```text
 //! term   = count  node*  reference            integers are LEB128
@@ -360,7 +360,7 @@ mod tests {
         /// Returns a table that receives these values in this order, and their numbers there.
         fn table(&self, order: impl Iterator<Item = usize>) -> (Arc<Terms>, Vec<TermId>) {
             let terms = Arc::new(Terms::default());
-            let mut engine = Engine::new(self.program.clone()).sharing(&terms);
+            let mut engine = Engine::new(self.program.clone()).with_shared_terms(&terms);
             let mut numbers =
                 vec![TermId::immediate(Immediate::Bool(false)).unwrap(); self.normal.len()];
             for i in order {
@@ -380,7 +380,7 @@ mod tests {
         let count = values.normal.len();
         let (one, other) = (values.table(0..count), values.table((0..count).rev()));
         let empty = Arc::new(Terms::default());
-        let mut engine = Engine::new(values.program.clone()).sharing(&empty);
+        let mut engine = Engine::new(values.program.clone()).with_shared_terms(&empty);
         for (i, text) in VALUES.iter().enumerate() {
             let bytes = values.write(&one, i);
             assert_eq!(bytes, values.write(&other, i), "{text}");

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use bincode::{Decode, Encode};
 
 use super::distributed::checkpoint::SymmetryGroup;
-use super::store::{Child, Parts, Store};
+use super::store::{Child, Store, StoreLayout};
 use super::table::{Growth, Insert, Payload, TableSizes};
 use mu_base::{Diagnostic, Stage, narrow};
 
@@ -130,7 +130,7 @@ impl CheckpointImage<'_> {
         out.write_all(&VERSION.to_le_bytes())?;
         put_section(out, header)?;
         let records = self.annotations.as_ref().map(|a| &a.records);
-        put_section(out, (self.store.parts(), &self.counts, records))?;
+        put_section(out, (self.store.layout(), &self.counts, records))?;
         put(out, self.states())?;
         let mut before = 0u64;
         for (place, key) in self.store.table.entries() {
@@ -214,10 +214,11 @@ impl RestoredSearch {
         Self::body(&mut input).map_err(unread)
     }
     fn body(input: &mut ChecksumStream<&mut dyn Read>) -> std::io::Result<Self> {
-        let (parts, counts, records): (Parts, SearchCounts, Option<Vec<u64>>) = section(input)?;
+        let (parts, counts, records): (StoreLayout, SearchCounts, Option<Vec<u64>>) =
+            section(input)?;
         let states = get(input)?;
         let payload = if records.is_some() { Payload::Pair } else { Payload::None };
-        let mut store = Store::from_parts(parts, states, payload, TableSizes::LARGE)
+        let mut store = Store::from_layout(parts, states, payload, TableSizes::LARGE)
             .map_err(|what| bad(&what))?;
         let most = (1u64 << store.key_bits()) - 1;
         let mut hash = 0u64;
@@ -377,7 +378,7 @@ impl Read for ChecksumStream<&mut dyn Read> {
     }
 }
 
-impl Parts {
+impl StoreLayout {
     /// True if the children of nodes and fields exist and form a tree over all leaves.
     pub(super) fn is_tree(&self) -> bool {
         let mut met = vec![false; self.leaves.len() + self.nodes.len()];

@@ -91,7 +91,7 @@ pub fn is_acyclic(
     if done.outcome.stop != Stop::Complete {
         return Ok(Cyclic::Unknown(done.outcome));
     }
-    let tracer = Tracer::new(model, options, &done, symmetries).preferring(counts);
+    let tracer = Tracer::new(model, options, &done, symmetries).with_preferred_steps(counts);
     let mut pass = CyclePass { tracer, done: &done, counts, budget, polled: 0 };
     match pass.cycle() {
         Ok(None) => Ok(Cyclic::No(done.outcome)),

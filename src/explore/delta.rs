@@ -13,7 +13,7 @@ use mu_base::narrow;
 
 /// Compares up to eight positions of two rows; bit i is set if position i differs.
 #[inline]
-pub(super) fn differing(new: &[u32], old: &[u32]) -> u8 {
+pub(super) fn differing_positions(new: &[u32], old: &[u32]) -> u8 {
     let bits = |new: &[u32], old: &[u32]| {
         new.iter().zip(old).zip(0..).fold(0, |bits, ((a, b), i)| bits | u8::from(a != b) << i)
     };
@@ -77,7 +77,7 @@ impl DeltaUnpacker {
     fn begin(&mut self, store: &Store, key: u64) {
         (self.epoch, self.key) = (store.epoch, key);
         self.leaves = vec![0; store.leaves.len()];
-        self.inner = vec![0; store.nodes_count()];
+        self.inner = vec![0; store.inner_node_count()];
         self.fields = store
             .fields
             .iter()
@@ -140,7 +140,7 @@ impl DeltaPacker {
         for (first, (old, new)) in
             (0u32..).step_by(8).zip(self.leaves.chunks_mut(8).zip(leaves.chunks(8)))
         {
-            let mut bits = differing(new, old);
+            let mut bits = differing_positions(new, old);
             old.copy_from_slice(new);
             while bits != 0 {
                 let leaf = first + bits.trailing_zeros();
@@ -154,7 +154,7 @@ impl DeltaPacker {
                     (_, false) => self
                         .dirty
                         .iter_mut()
-                        .zip(store.above(leaf))
+                        .zip(store.ancestor_bits(leaf))
                         .for_each(|(word, above)| *word |= above),
                 }
             }
@@ -184,7 +184,7 @@ impl DeltaPacker {
 
     #[cold]
     fn begin(&mut self, store: &Store, leaves: &[u32]) -> Result<u64, Overflow> {
-        let count = store.nodes_count();
+        let count = store.inner_node_count();
         if self.pair_cache_epoch != store.epoch {
             // No pair has such indices.
             (self.inner, self.last) = (vec![0; count], vec![(u64::MAX, 0); count]);
@@ -231,7 +231,7 @@ mod tests {
         for (count, values) in [(4, 1000), (60, 300)] {
             let model = counters(count, 2);
             let mut store = Store::new(&model, 0, Payload::None, TableSizes::SMALL);
-            let slots = store.homes.len();
+            let slots = store.leaf_of_slot.len();
             let mut vector = vec![0; slots];
             let (mut near, mut packer) = (DeltaUnpacker::default(), DeltaPacker::default());
             let (mut leaves, mut layouts, mut nodes, mut whole) =
@@ -276,7 +276,7 @@ mod tests {
                     );
                 }
                 whole += usize::from(all);
-                nodes = nodes.max(store.nodes_count());
+                nodes = nodes.max(store.inner_node_count());
             }
             let few = count < 60 || layouts > 3 && nodes > 0;
             assert!(

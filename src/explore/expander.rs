@@ -27,7 +27,7 @@ use super::distributed::owner_hash::OwnerHash;
 use super::distributed::stable_hash::StableHashes;
 use super::group_cache::SharedGroupCache;
 use super::incremental_key::KeyPatcher;
-use super::intern::Rows;
+use super::intern::TupleTable;
 use super::pair_map::PairMap;
 use super::search::StepTest;
 use super::store::{Overflow, Store};
@@ -130,7 +130,7 @@ struct KeyLeaf {
     /// If the group only reads the leaf: by leaf index, the number of the tuple that it reads.
     by_index: Vec<Maybe>,
     /// The positions that it reads, and the tuples found so far.
-    reads: Option<Box<(Vec<u32>, Rows)>>,
+    reads: Option<Box<(Vec<u32>, TupleTable)>>,
 }
 
 struct LocalGroupCache {
@@ -355,7 +355,7 @@ impl<'m> Expander<'m> {
     }
 
     /// Prefers steps that satisfy `test` among those with one label and target.
-    pub fn preferring(mut self, test: Option<StepTest<'m>>) -> Self {
+    pub fn with_preferred_steps(mut self, test: Option<StepTest<'m>>) -> Self {
         self.preferred = test;
         self
     }
@@ -396,14 +396,14 @@ impl<'m> Expander<'m> {
                 self.first_mask[g / 64] |= 1 << (g % 64);
             }
             for &(slot, value) in &group.requires {
-                let (leaf, position) = store.homes[slot as usize];
+                let (leaf, position) = store.leaf_of_slot[slot as usize];
                 self.requirements[leaf as usize].push((position, value, narrow::index(g)));
             }
         }
         self.groups = groups
             .iter()
             .map(|group| {
-                let place = |&s: &u32| store.homes[s as usize];
+                let place = |&s: &u32| store.leaf_of_slot[s as usize];
                 let read_places: Vec<(u32, u32)> = group.reads.iter().map(place).collect();
                 let mut write_places: Vec<WritePlace> = Vec::new();
                 for (i, slot) in group.writes.iter().enumerate() {
@@ -430,7 +430,8 @@ impl<'m> Expander<'m> {
                         KeyLeaf {
                             leaf,
                             by_index: Vec::new(),
-                            reads: (!written).then(|| Box::new((positions, Rows::new(width)))),
+                            reads: (!written)
+                                .then(|| Box::new((positions, TupleTable::new(width)))),
                         }
                     })
                     .collect();
@@ -457,7 +458,7 @@ impl<'m> Expander<'m> {
             group.chain.iter_mut().for_each(|c| *c = PairMap::default());
             for part in &mut group.parts {
                 if let Some((positions, rows)) = part.reads.as_deref_mut() {
-                    *rows = Rows::new(positions.len());
+                    *rows = TupleTable::new(positions.len());
                     part.by_index = Vec::new();
                 }
             }

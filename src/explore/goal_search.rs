@@ -156,9 +156,9 @@ impl<'d, 'm> Tracer<'d, 'm> {
         expander.follow(&done.store);
         Self { store: &done.store, expander, model, found: Vec::new() }
     }
-    /// Does the same as [`Expander::preferring`].
-    pub fn preferring(mut self, test: Option<Filter<'m>>) -> Self {
-        self.expander = self.expander.preferring(test);
+    /// Does the same as [`Expander::with_preferred_steps`].
+    pub fn with_preferred_steps(mut self, test: Option<Filter<'m>>) -> Self {
+        self.expander = self.expander.with_preferred_steps(test);
         self
     }
     /// Steps of a state.

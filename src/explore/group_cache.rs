@@ -10,63 +10,73 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::intern::{Rows, held};
+use super::intern::{TupleTable, held};
 use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
 use mu_base::narrow;
 use mu_model::{Steps, Worker};
 
-/// Lookups after which a group is judged.
-const JUDGED: u64 = 1 << 14;
-/// A group is cached while at least one lookup in this number hits.
-const WORTH: u64 = 8;
-/// Lookups after which a group that hits less than once in [`RARE`] is dropped early.
-const HOPELESS: u64 = 1 << 11;
-const RARE: u64 = 64;
+/// Lookups of a group before the early test of its hits.
+const EARLY_TEST_LOOKUPS: u64 = 1 << 11;
+/// Early test: at least one lookup in this number must hit.
+const EARLY_LOOKUPS_PER_HIT: u64 = 64;
+/// Lookups of a group before the full test of its hits.
+const FULL_TEST_LOOKUPS: u64 = 1 << 14;
+/// Full test: at least one lookup in this number must hit.
+const LOOKUPS_PER_HIT: u64 = 8;
 
-/// Answers of one group.
-#[derive(Default)]
-struct Answers {
-    /// The read vectors.
-    read_vectors: Rows,
-    /// By number of the read vector: start of its answer.
-    starts: Vec<usize>,
-    /// An answer: the number of steps, their labels, the values that they write.
-    flat: Vec<u32>,
+/// True if a group with these numbers has enough hits to be cached.
+fn is_worthwhile(lookups: u64, hits: u64) -> bool {
+    match lookups {
+        ..EARLY_TEST_LOOKUPS => true,
+        ..FULL_TEST_LOOKUPS => hits * EARLY_LOOKUPS_PER_HIT >= lookups,
+        _ => hits * LOOKUPS_PER_HIT >= lookups,
+    }
 }
 
-impl Answers {
+/// AnswerTable of one group.
+#[derive(Default)]
+struct AnswerTable {
+    /// The read vectors.
+    read_vectors: TupleTable,
+    /// For each read vector, by number: the start of its answer.
+    starts: Vec<usize>,
+    /// The answers; each is the number of steps, their labels, and the values that they write.
+    answers: Vec<u32>,
+}
+
+impl AnswerTable {
     /// Reads the answer for a read vector into `out`. Returns false on a miss.
     fn read(&self, reads: &[u32], out: &mut Steps) -> bool {
         let Some(number) = self.read_vectors.find(reads) else { return false };
         let number = number as usize;
-        let answer = &self.flat
-            [self.starts[number]..self.starts.get(number + 1).copied().unwrap_or(self.flat.len())];
+        let answer = &self.answers[self.starts[number]
+            ..self.starts.get(number + 1).copied().unwrap_or(self.answers.len())];
         let (labels, values) = answer[1..].split_at(answer[0] as usize);
         out.labels.extend(labels.iter().map(|&l| LabelId::of(l)));
         out.values.extend_from_slice(values);
         true
     }
     /// Stores an answer. Returns the bytes added, 0 if it was present.
-    fn keep(&mut self, reads: &[u32], steps: &Steps) -> u64 {
+    fn insert(&mut self, reads: &[u32], steps: &Steps) -> u64 {
         if self.starts.is_empty() {
-            self.read_vectors = Rows::new(reads.len());
+            self.read_vectors = TupleTable::new(reads.len());
         }
         let known = self.starts.len();
         if (self.read_vectors.intern(reads) as usize) < known {
             return 0;
         }
-        self.starts.push(self.flat.len());
-        self.flat.push(narrow::index(steps.labels.len()));
-        self.flat.extend(steps.labels.iter().map(|l| l.number()));
-        self.flat.extend_from_slice(&steps.values);
+        self.starts.push(self.answers.len());
+        self.answers.push(narrow::index(steps.labels.len()));
+        self.answers.extend(steps.labels.iter().map(|l| l.number()));
+        self.answers.extend_from_slice(&steps.values);
         (reads.len() + steps.labels.len() + steps.values.len()) as u64 * 4 + 24
     }
 }
 
 #[derive(Default)]
 struct SharedGroupEntry {
-    answers: Mutex<Answers>,
+    answers: Mutex<AnswerTable>,
     lookups: AtomicU64,
     hits: AtomicU64,
     /// Bytes of the answers.
@@ -99,19 +109,18 @@ impl SharedGroupCache {
         let shared_cache = &self.groups[group];
         let lookups = shared_cache.lookups.fetch_add(1, Ordering::Relaxed);
         let hits = shared_cache.hits.load(Ordering::Relaxed);
-        let worth =
-            lookups < HOPELESS || hits * if lookups < JUDGED { RARE } else { WORTH } >= lookups;
+        let is_cached = is_worthwhile(lookups, hits);
         out.clear();
-        if worth && held!(shared_cache.answers.lock()).read(reads, out) {
+        if is_cached && held!(shared_cache.answers.lock()).read(reads, out) {
             shared_cache.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
         self.evaluate(group, reads, worker, out)?;
-        if !worth {
-            *held!(shared_cache.answers.lock()) = Answers::default();
+        if !is_cached {
+            *held!(shared_cache.answers.lock()) = AnswerTable::default();
             self.bytes.fetch_sub(shared_cache.bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         } else if self.bytes.load(Ordering::Relaxed) < self.limit {
-            let more = held!(shared_cache.answers.lock()).keep(reads, out);
+            let more = held!(shared_cache.answers.lock()).insert(reads, out);
             shared_cache.bytes.fetch_add(more, Ordering::Relaxed);
             self.bytes.fetch_add(more, Ordering::Relaxed);
         }
@@ -145,15 +154,15 @@ mod tests {
 
     #[test]
     fn answers_are_those_stored() {
-        let mut answers = Answers::default();
+        let mut answers = AnswerTable::default();
         let answer = |i: u32| Steps {
             labels: (0..i % 3).map(LabelId::of).collect(),
             values: (0..i % 3 * 2).map(|v| v + i).collect(),
         };
         for i in 0..300u32 {
-            assert!(answers.keep(&[i % 20, i / 20], &answer(i)) > 0);
+            assert!(answers.insert(&[i % 20, i / 20], &answer(i)) > 0);
         }
-        assert_eq!(answers.keep(&[5, 0], &answer(5)), 0, "known");
+        assert_eq!(answers.insert(&[5, 0], &answer(5)), 0, "known");
         for i in 0..300u32 {
             let mut out = Steps::default();
             assert!(answers.read(&[i % 20, i / 20], &mut out));

@@ -29,8 +29,8 @@ pub(super) struct KeyPatcher {
 impl KeyPatcher {
     /// Resets all buffers and the cache to the layout of the store.
     pub fn follow(&mut self, store: &Store) {
-        self.inner = vec![0; store.nodes_count()];
-        self.dirty = vec![0; store.nodes_count().div_ceil(64)];
+        self.inner = vec![0; store.inner_node_count()];
+        self.dirty = vec![0; store.inner_node_count().div_ceil(64)];
         self.pairs = if self.inner.is_empty() { PairCache::default() } else { PairCache::new() };
     }
 
@@ -50,7 +50,7 @@ impl KeyPatcher {
         let mut key = key;
         for change in changes.chunks_exact(2) {
             self.patched[change[0] as usize] = change[1];
-            for (word, above) in self.dirty.iter_mut().zip(store.above(change[0])) {
+            for (word, above) in self.dirty.iter_mut().zip(store.ancestor_bits(change[0])) {
                 *word |= above;
             }
         }

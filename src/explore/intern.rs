@@ -31,7 +31,7 @@ fn hash_row(row: &[u32]) -> u64 {
 /// An open-addressed index from rows of a flat array to row numbers; not shared. Rows of a single
 /// value use an array over the values while these are dense.
 #[derive(Default)]
-pub(crate) struct Rows {
+pub(crate) struct TupleTable {
     width: usize,
     flat: Vec<u32>,
     count: u32,
@@ -49,7 +49,7 @@ const DENSE: (usize, usize) = (256, 4);
 /// The half of a hash that an entry stores.
 const TAG: u64 = !0 << 32;
 
-impl Rows {
+impl TupleTable {
     /// Creates a table of rows of this width.
     pub fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
@@ -136,13 +136,13 @@ impl Rows {
 
 /// Numbered tuples of the slots of one leaf; shared.
 pub(crate) struct LeafTable {
-    rows: RwLock<Rows>,
+    rows: RwLock<TupleTable>,
 }
 
 impl LeafTable {
     /// Creates a table for tuples of `width` slots.
     pub fn new(width: usize) -> Self {
-        Self { rows: RwLock::new(Rows::new(width)) }
+        Self { rows: RwLock::new(TupleTable::new(width)) }
     }
     /// Returns the index of a tuple; adds it if it is new.
     pub fn intern(&self, row: &[u32]) -> u32 {
@@ -311,20 +311,20 @@ mod tests {
 
     #[test]
     fn rows_are_numbered_densely_and_once() {
-        let mut rows = Rows::new(2);
+        let mut rows = TupleTable::new(2);
         for round in 0..2 {
             for i in 0..500u32 {
                 assert_eq!(rows.intern(&[i % 25, i / 25]), i, "round {round}");
             }
         }
         assert_eq!((rows.len(), rows.row(77)), (500, &[2, 3][..]));
-        let mut empty = Rows::new(0);
+        let mut empty = TupleTable::new(0);
         assert_eq!((empty.intern(&[]), empty.intern(&[]), empty.len()), (0, 0, 1));
     }
 
     #[test]
     fn rows_of_one_value_are_found_for_dense_and_sparse_values() {
-        let mut rows = Rows::new(1);
+        let mut rows = TupleTable::new(1);
         // Sparse values first, then all those between, which an array holds; the sparse ones are
         // still found.
         let values: Vec<u32> =

@@ -28,7 +28,7 @@ mod distributed;
 mod queue;
 mod reduced_expansion;
 mod round;
-mod rows;
+mod lts_builder;
 mod search;
 mod multi_goal_search;
 mod tree_layout;

@@ -1,7 +1,7 @@
 //! Work and results of a round of the parallel search.
 
 use super::expander::CacheStatistics;
-use super::rows::Edges;
+use super::lts_builder::Edges;
 use super::search::GoalHit;
 use super::stubborn::ReductionSavings;
 use mu_base::{Diagnostic, Stop};

@@ -26,8 +26,8 @@ use super::distributed::checkpoint::SymmetryGroup;
 use super::expander::{CacheStatistics, Halt, Successor};
 use super::group_cache::SharedGroupCache;
 use super::intern::held;
+use super::lts_builder::{Edges, LtsBuilder};
 use super::round::{Block, Round};
-use super::rows::{Edges, Rows};
 use super::store::Store;
 use super::stubborn::{PartialOrder, ReductionSavings, Stubborn};
 use super::symmetry::Symmetries;
@@ -319,7 +319,7 @@ pub fn internal(panic: &(dyn std::any::Any + Send)) -> Diagnostic {
 }
 
 /// Numbers the blocks of a level by their first states; the last block comes first.
-pub(super) fn numbered(level: Vec<Vec<u64>>) -> Vec<Block> {
+pub(super) fn number_blocks(level: Vec<Vec<u64>>) -> Vec<Block> {
     let mut first = 0;
     let mut blocks: Vec<Block> = Vec::with_capacity(level.len());
     for keys in level {
@@ -341,7 +341,7 @@ pub(super) struct SearchTotals {
     pub level_count: u64,
     pub frontier_bytes: u64,
     pub stop: Stop,
-    pub lts: Option<Rows>,
+    pub lts: Option<LtsBuilder>,
     pub hits: Vec<GoalHit>,
     pub dead: Vec<(u64, u64)>,
     pub levels: Vec<Vec<u64>>,
@@ -443,7 +443,7 @@ impl<'a> Shared<'a> {
             }
         };
         let mut totals = SearchTotals {
-            lts: self.goal.edges.then(|| Rows::new(self.options.tuning.block)),
+            lts: self.goal.edges.then(|| LtsBuilder::new(self.options.tuning.block)),
             initial,
             ..SearchTotals::default()
         };
@@ -472,7 +472,7 @@ impl<'a> Shared<'a> {
             } else {
                 totals.levels = Vec::new();
             }
-            let mut todo = numbered(frontier);
+            let mut todo = number_blocks(frontier);
             // States of the next level that a resumed search had found.
             let mut next: Vec<Vec<u64>> = std::mem::take(&mut ahead);
             let mut edges: Vec<Edges> = Vec::new();

@@ -30,24 +30,25 @@ use mu_model::Model;
 
 /// Bits of a key.
 pub(super) const KEY_BITS: u32 = 63;
-/// A leaf is split if its number of values exceeds this fraction of the states.
-const LEAF_SHARE: u64 = 8;
-/// Spare bits of keys with short entries.
+/// A leaf is split if it has more values than the number of states divided by this number.
+const LEAF_SPLIT_DIVISOR: u64 = 8;
+/// Spare bits of keys with short entries, which are those of keys of at most [`short_bits`] bits.
 const SHORT_SPARE: u32 = 2;
-/// Number of states below which no leaf is split, and each layout chooses a new tree.
-const LEAF_JUDGED: u64 = 1 << 12;
+/// Least number of states at which a leaf is split, and at which a layout may retain the tree.
+const MIN_STATES_FOR_SPLIT: u64 = 1 << 12;
 
 /// Weight of an inner node's field relative to that of a saturated leaf, when spare bits are
 /// distributed.
-const NODE_ROOM: f64 = 1.0 / 4.0;
+const NODE_SPARE_WEIGHT: f64 = 1.0 / 4.0;
 
 /// States inserted together during repacking.
 const REFILL_BATCH: usize = 256;
 
 /// Size of the sample in which the values of inner nodes are counted.
 const SAMPLE: usize = 1 << 15;
-/// A tree is good while the values of each inner node are at most this fraction of the states.
-pub(super) const NODE_SHARE: u64 = 32;
+/// A tree is good while each inner node has at most this part of the number of states as values:
+/// the number of states divided by this constant.
+pub(super) const NODE_VALUES_DIVISOR: u64 = 32;
 /// Limit on the tuples of a leaf that are read to count the values of slots.
 const MAX_COUNTED: u32 = 1 << 22;
 
@@ -90,8 +91,10 @@ struct StoreNode {
 
 /// Storage outside the table (queue, spill files) that must be repacked when the layout changes.
 pub(crate) trait ExternalStates {
-    /// Converts all keys. `convert` maps an old key to the new one. If it fails, the new layout
-    /// cannot hold a state: returns its leaves, with nothing changed.
+    /// Converts all keys. `convert` maps an old key to the new one.
+    ///
+    /// # Errors
+    /// The leaf indices of a state that the new layout cannot hold; no key is changed then.
     fn repack(
         &mut self,
         old: &StateTable,
@@ -114,18 +117,18 @@ impl ExternalStates for NoExternalStates {
     }
 }
 
-/// The layout and the tables of a store as plain data.
+/// The layout and the tables of a store as plain data, without the states.
 #[derive(bincode::Encode, bincode::Decode)]
-pub(crate) struct Parts {
-    pub leaves: Vec<LeafPart>,
-    pub nodes: Vec<NodePart>,
+pub(crate) struct StoreLayout {
+    pub leaves: Vec<LeafData>,
+    pub nodes: Vec<NodeData>,
     pub fields: Vec<Field>,
     slots: u64,
 }
 
 /// A leaf: its slots, and its consecutive tuples.
 #[derive(bincode::Encode, bincode::Decode)]
-pub(crate) struct LeafPart {
+pub(crate) struct LeafData {
     pub slots: Vec<u32>,
     pub rows: Vec<u32>,
     count: u64,
@@ -133,9 +136,19 @@ pub(crate) struct LeafPart {
 
 /// An inner node: its children, and its pairs.
 #[derive(bincode::Encode, bincode::Decode)]
-pub(crate) struct NodePart {
+pub(crate) struct NodeData {
     pub children: [Child; 2],
     pub pairs: Vec<u64>,
+}
+
+/// A field that a layout must contain.
+#[derive(Clone, Copy)]
+struct FieldRequest {
+    child: Child,
+    /// Least width.
+    bits: u32,
+    /// Relative number of free indices at this width; fields with less get spare bits first.
+    room: f64,
 }
 
 /// The state store; see the module header.
@@ -147,24 +160,26 @@ pub(crate) struct Store {
     nodes: Vec<StoreNode>,
     /// The fields of the root.
     pub fields: Vec<Field>,
-    /// By slot: its leaf and the position in it.
-    pub homes: Vec<(u32, u32)>,
-    /// By leaf: the field above it, and true if the leaf is the field.
+    /// For each slot: its leaf, and its position in the leaf.
+    pub leaf_of_slot: Vec<(u32, u32)>,
+    /// For each leaf: the field that contains it, and true if the leaf itself is that field,
+    /// without inner nodes between them.
     pub field_of: Vec<(u32, bool)>,
-    /// By field: the inner nodes under it, from its root down; a node has a greater number than its
-    /// children.
-    members: Vec<Vec<u32>>,
-    /// By leaf: bits of the inner nodes above it.
-    above: Vec<Vec<u64>>,
-    /// By inner node: the field that it is, if any.
+    /// For each field: the inner nodes under it, from its root down; a node has a greater number
+    /// than its children.
+    nodes_under_field: Vec<Vec<u32>>,
+    /// For each leaf: bits of the inner nodes above it.
+    ancestor_bits: Vec<Vec<u64>>,
+    /// For each inner node: the field with this node as root, if any.
     field_at: Vec<Option<u32>>,
     /// The states.
     pub table: StateTable,
     slots: usize,
     /// Number of states at the last failed attempt to shorten entries.
-    refused: u64,
+    len_at_failed_shortening: u64,
 }
 
+/// Returns the number of bits of the index `count`, which the next of `count` values will get.
 pub(super) fn bits_for(count: usize) -> u32 {
     usize::BITS - count.leading_zeros()
 }
@@ -172,17 +187,17 @@ pub(super) fn bits_for(count: usize) -> u32 {
 impl Store {
     /// Creates an empty store for a model.
     pub fn new(model: &dyn Model, expected: u64, payload: Payload, sizes: TableSizes) -> Self {
-        Self::in_parts(model, expected, payload, sizes, usize::MAX)
+        Self::with_leaf_limit(model, expected, payload, sizes, usize::MAX)
     }
 
-    /// Creates an empty store with leaves of at most `most` slots, equal in every store of this
+    /// Creates an empty store with leaves of at most `limit` slots, equal in every store of this
     /// model; for searches that cannot split leaves later.
-    pub fn in_parts(
+    pub fn with_leaf_limit(
         model: &dyn Model,
         expected: u64,
         payload: Payload,
         sizes: TableSizes,
-        most: usize,
+        limit: usize,
     ) -> Self {
         let slots = model.slots().len();
         let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
@@ -195,7 +210,7 @@ impl Store {
                     .filter(|&s| model.slots()[s as usize].component == c)
                     .collect();
                 // Divide evenly.
-                let size = own.len().div_ceil(own.len().div_ceil(most).max(1)).max(1);
+                let size = own.len().div_ceil(own.len().div_ceil(limit).max(1)).max(1);
                 own.chunks(size).map(<[u32]>::to_vec).collect::<Vec<_>>()
             })
             .collect();
@@ -219,14 +234,14 @@ impl Store {
             leaves,
             nodes: Vec::new(),
             fields: Vec::new(),
-            homes: Vec::new(),
+            leaf_of_slot: Vec::new(),
             field_of: Vec::new(),
-            members: Vec::new(),
-            above: Vec::new(),
+            nodes_under_field: Vec::new(),
+            ancestor_bits: Vec::new(),
             field_at: Vec::new(),
             table: StateTable::new(KEY_BITS, 0, payload, sizes),
             slots,
-            refused: 0,
+            len_at_failed_shortening: 0,
         };
         store.choose_layout(&[], 0, expected);
         store.table = StateTable::new(store.key_bits(), expected, payload, sizes);
@@ -237,10 +252,10 @@ impl Store {
     /// additional bits of inner nodes; `expected`: states that the table is made for.
     fn choose_layout(&mut self, sample: &[Vec<u32>], margin: u32, expected: u64) {
         self.epoch += 1;
-        self.homes = vec![(0, 0); self.slots];
+        self.leaf_of_slot = vec![(0, 0); self.slots];
         for (l, leaf) in self.leaves.iter().enumerate() {
             for (p, &slot) in leaf.slots.iter().enumerate() {
-                self.homes[slot as usize] = (narrow::index(l), narrow::index(p));
+                self.leaf_of_slot[slot as usize] = (narrow::index(l), narrow::index(p));
             }
         }
         let counts: Vec<usize> = self.leaves.iter().map(|l| l.table.len()).collect();
@@ -249,30 +264,30 @@ impl Store {
             .into_iter()
             .map(|children| StoreNode { children, table: PairTable::new() })
             .collect();
-        let needs: Vec<(Child, u32, f64)> = tops
+        let requests: Vec<FieldRequest> = tops
             .iter()
-            .map(|t| match t.child {
-                Child::Leaf(l) => (
-                    t.child,
-                    t.bits,
-                    (1u64 << t.bits) as f64 / self.leaves[l as usize].table.len().max(1) as f64,
-                ),
-                Child::Node(_) => (t.child, t.bits, NODE_ROOM),
+            .map(|t| {
+                let room = match t.child {
+                    Child::Leaf(l) => {
+                        (1u64 << t.bits) as f64 / self.leaves[l as usize].table.len().max(1) as f64
+                    }
+                    Child::Node(_) => NODE_SPARE_WEIGHT,
+                };
+                FieldRequest { child: t.child, bits: t.bits, room }
             })
             .collect();
-        self.lay_out(&needs, expected);
+        self.lay_out(&requests, expected);
     }
 
-    /// Lays fields side by side. `needs`: subtree, required bits, and relative room of each field.
-    /// Keys are short enough for short entries if possible. Spare bits go to the field that is
-    /// closest to overflow.
-    fn lay_out(&mut self, needs: &[(Child, u32, f64)], expected: u64) {
-        let needed = needs.iter().map(|n| n.1).sum::<u32>();
+    /// Lays fields side by side. Keys are short enough for short entries if possible. Spare bits go
+    /// to the field that is closest to overflow.
+    fn lay_out(&mut self, requests: &[FieldRequest], expected: u64) {
+        let needed = requests.iter().map(|r| r.bits).sum::<u32>();
         let total = short_bits(expected, self.table.sizes())
-            .filter(|&most| needed + SHORT_SPARE <= most)
+            .filter(|&short| needed + SHORT_SPARE <= short)
             .unwrap_or(KEY_BITS)
             .min(KEY_BITS);
-        let mut room: Vec<(f64, u32)> = needs.iter().map(|n| (n.2, n.1)).collect();
+        let mut room: Vec<(f64, u32)> = requests.iter().map(|r| (r.room, r.bits)).collect();
         for _ in needed..total {
             let Some(least) =
                 room.iter_mut().filter(|r| r.1 < 32).min_by(|a, b| a.0.total_cmp(&b.0))
@@ -283,19 +298,19 @@ impl Store {
         }
         let mut offset = 0;
         self.fields.clear();
-        for (need, &(_, width)) in needs.iter().zip(&room) {
-            self.fields.push(Field { child: need.0, offset, width });
+        for (request, &(_, width)) in requests.iter().zip(&room) {
+            self.fields.push(Field { child: request.child, offset, width });
             offset += width;
         }
         self.place_leaves();
     }
 
-    /// Returns the needs of the fields in the current tree. `None` if they cannot be satisfied, or
-    /// if an inner node has a number of values with which another tree would save much.
-    fn needs(&self) -> Option<Vec<(Child, u32, f64)>> {
+    /// Returns the fields that the current tree requires. `None` if a key cannot hold them, or if
+    /// an inner node has a number of values with which another tree would save much.
+    fn required_fields(&self) -> Option<Vec<FieldRequest>> {
         let states = self.table.len();
-        let good = self.nodes.iter().all(|n| n.table.len() as u64 * NODE_SHARE <= states);
-        if !good || states < LEAF_JUDGED {
+        let good = self.nodes.iter().all(|n| n.table.len() as u64 * NODE_VALUES_DIVISOR <= states);
+        if !good || states < MIN_STATES_FOR_SPLIT {
             return None;
         }
         // An inner node keeps growing with the states, while most leaves already have all their
@@ -303,33 +318,37 @@ impl Store {
         // still better than a new guess.
         [1, 0]
             .into_iter()
-            .map(|more| self.needs_with(more))
-            .find(|needs| needs.iter().map(|n| n.1).sum::<u32>() <= KEY_BITS)
+            .map(|more| self.required_fields_with(more))
+            .find(|fields| fields.iter().map(|f| f.bits).sum::<u32>() <= KEY_BITS)
     }
 
-    fn needs_with(&self, more: u32) -> Vec<(Child, u32, f64)> {
-        let need = |f: &Field| {
+    /// Returns the required fields, with `more_node_bits` additional bits for each inner node.
+    fn required_fields_with(&self, more_node_bits: u32) -> Vec<FieldRequest> {
+        let request = |f: &Field| {
             let (count, more, room) = match f.child {
                 Child::Leaf(l) => (self.leaves[l as usize].table.len(), 0, 1.0),
-                Child::Node(n) => (self.nodes[n as usize].table.len(), more, NODE_ROOM),
+                Child::Node(n) => {
+                    (self.nodes[n as usize].table.len(), more_node_bits, NODE_SPARE_WEIGHT)
+                }
             };
             let bits = (bits_for(count) + more).clamp(1, 31);
-            (f.child, bits, (1u64 << bits) as f64 / count.max(1) as f64 * room)
+            let room = (1u64 << bits) as f64 / count.max(1) as f64 * room;
+            FieldRequest { child: f.child, bits, room }
         };
-        self.fields.iter().map(need).collect()
+        self.fields.iter().map(request).collect()
     }
 
     /// Repacks all states in the same tree; only the widths of the fields change.
     fn widen(
         &mut self,
-        needs: &[(Child, u32, f64)],
-        held: Vec<&mut u64>,
-        outside: &mut dyn ExternalStates,
+        requests: &[FieldRequest],
+        keys: Vec<&mut u64>,
+        external: &mut dyn ExternalStates,
     ) {
         let expected = self.expected_keys();
         let before = self.fields.clone();
         self.epoch += 1;
-        self.lay_out(needs, expected);
+        self.lay_out(requests, expected);
         let sizes = self.table.sizes();
         let old = std::mem::replace(&mut self.table, StateTable::new(0, 0, Payload::None, sizes));
         self.table = StateTable::new(self.key_bits(), expected, old.payload_kind(), sizes);
@@ -342,10 +361,10 @@ impl Store {
             fields.iter().map(|(from, mask, to)| (key >> from & mask) << to).sum::<u64>()
         };
         let refilled: Result<(), ()> = self.refill(&old, &mut |_, key| Ok(convert(key)));
-        let moved = outside.repack(&old, &self.table, &mut |key| Ok(convert(key)));
+        let moved = external.repack(&old, &self.table, &mut |key| Ok(convert(key)));
         debug_assert!(refilled.is_ok() && moved.is_ok());
-        held.into_iter().for_each(|key| *key = convert(*key));
-        self.refused = if self.table.is_short() { 0 } else { old.len() };
+        keys.into_iter().for_each(|key| *key = convert(*key));
+        self.len_at_failed_shortening = if self.table.is_short() { 0 } else { old.len() };
     }
 
     /// Inserts the states of a table by their new keys, with their payloads. Touches the entries of
@@ -389,8 +408,8 @@ impl Store {
     /// Computes the field of each leaf, and the nodes between them.
     fn place_leaves(&mut self) {
         self.field_of = vec![(0, false); self.leaves.len()];
-        self.members = vec![Vec::new(); self.fields.len()];
-        self.above = vec![vec![0; self.nodes.len().div_ceil(64)]; self.leaves.len()];
+        self.nodes_under_field = vec![Vec::new(); self.fields.len()];
+        self.ancestor_bits = vec![vec![0; self.nodes.len().div_ceil(64)]; self.leaves.len()];
         self.field_at = vec![None; self.nodes.len()];
         for f in 0..self.fields.len() {
             let child = self.fields[f].child;
@@ -398,20 +417,22 @@ impl Store {
                 self.field_at[n as usize] = Some(narrow::index(f));
             }
             let mut todo = vec![(child, vec![0u64; self.nodes.len().div_ceil(64)])];
-            while let Some((c, mut above)) = todo.pop() {
+            while let Some((c, mut ancestor_bits)) = todo.pop() {
                 match c {
                     Child::Leaf(l) => {
                         self.field_of[l as usize] = (narrow::index(f), c == child);
-                        self.above[l as usize] = above;
+                        self.ancestor_bits[l as usize] = ancestor_bits;
                     }
                     Child::Node(n) => {
-                        self.members[f].push(n);
-                        above[n as usize / 64] |= 1 << (n % 64);
-                        todo.extend(self.nodes[n as usize].children.map(|c| (c, above.clone())));
+                        self.nodes_under_field[f].push(n);
+                        ancestor_bits[n as usize / 64] |= 1 << (n % 64);
+                        todo.extend(
+                            self.nodes[n as usize].children.map(|c| (c, ancestor_bits.clone())),
+                        );
                     }
                 }
             }
-            self.members[f].sort_unstable_by(|a, b| b.cmp(a));
+            self.nodes_under_field[f].sort_unstable_by(|a, b| b.cmp(a));
         }
     }
 
@@ -438,11 +459,11 @@ impl Store {
         };
         let needed = self.fields.iter().map(bits).sum::<u32>() + SHORT_SPARE;
         !self.table.is_short()
-            && self.table.len() >= 2 * self.refused
+            && self.table.len() >= 2 * self.len_at_failed_shortening
             && short_bits(self.expected_keys(), self.table.sizes())
-                .is_some_and(|most| needed <= most)
+                .is_some_and(|short| needed <= short)
     }
-    /// Returns the first index that a field cannot hold.
+    /// Returns the number of indices that a field can hold.
     pub fn capacity(&self, field: u32) -> u64 {
         1 << self.fields[field as usize].width
     }
@@ -453,14 +474,14 @@ impl Store {
     /// Unpacks the indices of leaves and inner nodes of a key.
     #[inline]
     pub fn unpack_all(&self, key: u64, leaves: &mut [u32], inner: &mut [u32]) {
-        for (field, members) in self.fields.iter().zip(&self.members) {
+        for (field, nodes_under_field) in self.fields.iter().zip(&self.nodes_under_field) {
             // A field has at most 31 bits.
             let index = ((key >> field.offset) & ((1 << field.width) - 1)) as u32;
             match field.child {
                 Child::Leaf(l) => leaves[l as usize] = index,
                 Child::Node(n) => inner[n as usize] = index,
             }
-            for &n in members {
+            for &n in nodes_under_field {
                 let node = &self.nodes[n as usize];
                 let pair = node.table.get(inner[n as usize]);
                 for (child, index) in
@@ -484,14 +505,14 @@ impl Store {
         }
     }
     /// Returns the number of inner nodes.
-    pub fn nodes_count(&self) -> usize {
+    pub fn inner_node_count(&self) -> usize {
         self.nodes.len()
     }
     /// Returns the bits of the inner nodes above a leaf.
-    pub fn above(&self, leaf: u32) -> &[u64] {
-        &self.above[leaf as usize]
+    pub fn ancestor_bits(&self, leaf: u32) -> &[u64] {
+        &self.ancestor_bits[leaf as usize]
     }
-    /// Returns the field that an inner node is, if any.
+    /// Returns the field that has an inner node as root, if any.
     #[inline]
     pub fn field_at(&self, node: u32) -> Option<u32> {
         self.field_at[node as usize]
@@ -538,8 +559,10 @@ impl Store {
         index_of: &mut impl FnMut(u32, u64) -> u32,
     ) -> Result<u64, Overflow> {
         let mut key = 0;
-        for (f, (field, members)) in self.fields.iter().zip(&self.members).enumerate() {
-            for &n in members.iter().rev() {
+        for (f, (field, nodes_under_field)) in
+            self.fields.iter().zip(&self.nodes_under_field).enumerate()
+        {
+            for &n in nodes_under_field.iter().rev() {
                 inner[n as usize] = index_of(n, self.pair_of(n, leaves, inner));
             }
             let index = match field.child {
@@ -553,7 +576,7 @@ impl Store {
         }
         Ok(key)
     }
-    /// Returns the leaf indices of a vector; adds new tuples.
+    /// Returns the leaf indices of a state vector; adds new tuples.
     pub fn intern(&self, vector: &[u32]) -> Vec<u32> {
         let mut row = Vec::new();
         self.leaves
@@ -565,11 +588,11 @@ impl Store {
             })
             .collect()
     }
-    /// Returns the key of a vector.
+    /// Returns the key of a state vector.
     pub fn encode(&self, vector: &[u32]) -> Result<u64, Overflow> {
         self.pack(&self.intern(vector))
     }
-    /// Returns the vector of leaf indices.
+    /// Returns the state vector that has these leaf indices.
     pub fn vector_of(&self, leaves: &[u32]) -> Vec<u32> {
         let mut vector = vec![0; self.slots];
         let mut row = Vec::new();
@@ -582,7 +605,7 @@ impl Store {
         }
         vector
     }
-    /// Returns the vector of a key.
+    /// Returns the state vector of a key.
     pub fn vector(&self, key: u64) -> Vec<u32> {
         let mut leaves = vec![0; self.leaves.len()];
         self.unpack(key, &mut leaves);
@@ -622,17 +645,17 @@ impl Store {
     }
 
     /// Returns layout and tables, without the states.
-    pub fn parts(&self) -> Parts {
+    pub fn layout(&self) -> StoreLayout {
         let leaf = |l: &Leaf| {
             let mut rows = Vec::new();
             (0..narrow::index(l.table.len())).for_each(|i| l.table.read(i, &mut rows));
-            LeafPart { slots: l.slots.clone(), rows, count: l.table.len() as u64 }
+            LeafData { slots: l.slots.clone(), rows, count: l.table.len() as u64 }
         };
-        let node = |n: &StoreNode| NodePart {
+        let node = |n: &StoreNode| NodeData {
             children: n.children,
             pairs: (0..narrow::index(n.table.len())).map(|i| n.table.get(i)).collect(),
         };
-        Parts {
+        StoreLayout {
             leaves: self.leaves.iter().map(leaf).collect(),
             nodes: self.nodes.iter().map(node).collect(),
             fields: self.fields.clone(),
@@ -640,25 +663,26 @@ impl Store {
         }
     }
     /// Creates a store with this layout, without states, made for `states` of them.
-    pub fn from_parts(
-        parts: Parts,
+    pub fn from_layout(
+        parts: StoreLayout,
         states: u64,
         payload: Payload,
         sizes: TableSizes,
     ) -> Result<Self, String> {
         let wrong = || "an inconsistent layout of states".to_string();
-        let mut homes =
+        let mut leaf_of_slot =
             vec![
                 None;
                 usize::try_from(parts.slots).ok().filter(|n| *n < 1 << 24).ok_or_else(wrong)?
             ];
         for (l, leaf) in parts.leaves.iter().enumerate() {
             for (p, slot) in leaf.slots.iter().enumerate() {
-                *homes.get_mut(*slot as usize).ok_or_else(wrong)? =
+                *leaf_of_slot.get_mut(*slot as usize).ok_or_else(wrong)? =
                     Some((narrow::index(l), narrow::index(p)));
             }
         }
-        let homes: Vec<(u32, u32)> = homes.into_iter().collect::<Option<_>>().ok_or_else(wrong)?;
+        let leaf_of_slot: Vec<(u32, u32)> =
+            leaf_of_slot.into_iter().collect::<Option<_>>().ok_or_else(wrong)?;
         if !parts.is_tree() {
             return Err(wrong());
         }
@@ -696,14 +720,14 @@ impl Store {
             leaves,
             nodes,
             fields: parts.fields,
-            slots: homes.len(),
-            homes,
+            slots: leaf_of_slot.len(),
+            leaf_of_slot,
             field_of: Vec::new(),
-            members: Vec::new(),
-            above: Vec::new(),
+            nodes_under_field: Vec::new(),
+            ancestor_bits: Vec::new(),
             field_at: Vec::new(),
             table: StateTable::new(bits, states + states / 8, payload, sizes),
-            refused: 0,
+            len_at_failed_shortening: 0,
         };
         store.place_leaves();
         Ok(store)
@@ -712,37 +736,37 @@ impl Store {
     /// Returns a leaf that has too many values to compress anything; `None` if there is none.
     pub fn unfit_leaf(&self) -> Option<usize> {
         let states = self.table.len();
-        if states < LEAF_JUDGED {
+        if states < MIN_STATES_FOR_SPLIT {
             return None;
         }
         (0..self.leaves.len()).find(|&l| {
             self.leaves[l].slots.len() > 1
-                && self.leaves[l].table.len() as u64 * LEAF_SHARE > states
+                && self.leaves[l].table.len() as u64 * LEAF_SPLIT_DIVISOR > states
         })
     }
 
-    /// Repacks all states with wider fields, another tree, or a split leaf; also converts the keys
-    /// in `held`. O(states); temporarily needs memory for two copies.
-    pub fn replan<'k>(&mut self, held: impl Iterator<Item = &'k mut u64>, split: Option<usize>) {
-        self.replan_with(held, split, &mut NoExternalStates);
+    /// Repacks all states with wider fields, another tree, or a split leaf; also converts
+    /// the keys in `keys`. O(states); temporarily needs memory for two copies.
+    pub fn replan<'k>(&mut self, keys: impl Iterator<Item = &'k mut u64>, split: Option<usize>) {
+        self.replan_with(keys, split, &mut NoExternalStates);
     }
     /// Replans as [`Store::replan`], with storage outside the table.
     pub fn replan_with<'k>(
         &mut self,
-        held: impl Iterator<Item = &'k mut u64>,
+        keys: impl Iterator<Item = &'k mut u64>,
         split: Option<usize>,
-        outside: &mut dyn ExternalStates,
+        external: &mut dyn ExternalStates,
     ) {
-        let held: Vec<&mut u64> = held.collect();
-        if let (None, Some(needs)) = (split, self.needs()) {
-            return self.widen(&needs, held, outside);
+        let keys: Vec<&mut u64> = keys.collect();
+        if let (None, Some(fields)) = (split, self.required_fields()) {
+            return self.widen(&fields, keys, external);
         }
         let count = self.leaves.len();
-        let stride = (self.table.len() as usize + held.len())
+        let stride = (self.table.len() as usize + keys.len())
             .div_ceil(SAMPLE.max(tree_layout::sample_size(count)))
             .max(1);
         let every =
-            self.table.entries().map(|e| e.1).chain(held.iter().map(|k| **k)).step_by(stride);
+            self.table.entries().map(|e| e.1).chain(keys.iter().map(|k| **k)).step_by(stride);
         let mut sample: Vec<Vec<u32>> = every
             .map(|key| {
                 let mut leaves = vec![0; count];
@@ -751,20 +775,20 @@ impl Store {
             })
             .collect();
         if let Some(l) = split {
-            let (left, right) = self.halves(l, &sample);
+            let (left, right) = self.choose_split(l, &sample);
             let vectors: Vec<Vec<u32>> = sample.iter().map(|s| self.vector_of(s)).collect();
-            let old = self.fork(Some((l, left, right)));
+            let old = self.take_old(Some((l, left, right)));
             sample = vectors.iter().map(|v| self.intern(v)).collect();
-            self.repack(&old, &sample, held, Some(l), outside);
+            self.repack(&old, &sample, keys, Some(l), external);
         } else {
-            let old = self.fork(None);
-            self.repack(&old, &sample, held, None, outside);
+            let old = self.take_old(None);
+            self.repack(&old, &sample, keys, None, external);
         }
     }
 
     /// Chooses the split of a leaf: the cut of its slots, in order, after which the halves have the
     /// fewest values in the sample.
-    fn halves(&self, leaf: usize, sample: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
+    fn choose_split(&self, leaf: usize, sample: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
         let slots = &self.leaves[leaf].slots;
         let mut indices: Vec<u32> = sample.iter().map(|s| s[leaf]).collect();
         indices.sort_unstable();
@@ -792,27 +816,27 @@ impl Store {
         (slots[..cut].to_vec(), slots[cut..].to_vec())
     }
 
-    /// Moves the present layout and states out into a store of their own; retains the leaf tables
-    /// that do not change.
-    fn fork(&mut self, split: Option<(usize, Vec<u32>, Vec<u32>)>) -> Store {
+    /// Replaces the store by an empty one with the present leaves, of which one may be split, and
+    /// returns the old one. Without a split, the leaf tables move to the new one.
+    fn take_old(&mut self, split: Option<(usize, Vec<u32>, Vec<u32>)>) -> Store {
         let payload = self.table.payload_kind();
         let fresh = Store {
             epoch: self.epoch,
             leaves: Vec::new(),
             nodes: Vec::new(),
             fields: Vec::new(),
-            homes: Vec::new(),
+            leaf_of_slot: Vec::new(),
             field_of: Vec::new(),
-            members: Vec::new(),
-            above: Vec::new(),
+            nodes_under_field: Vec::new(),
+            ancestor_bits: Vec::new(),
             field_at: Vec::new(),
             table: StateTable::new(KEY_BITS, 0, payload, self.table.sizes()),
             slots: self.slots,
-            refused: self.refused,
+            len_at_failed_shortening: self.len_at_failed_shortening,
         };
         let mut old = std::mem::replace(self, fresh);
         match split {
-            // The old leaves remain: repacking reads old keys by leaf index and vectors from them.
+            // The old leaves remain: repacking reads the state vectors of old keys from them.
             Some((l, left, right)) => {
                 for (i, leaf) in old.leaves.iter().enumerate() {
                     let parts = if i == l {
@@ -825,8 +849,8 @@ impl Store {
                     }
                 }
             }
-            // The leaves move; the old store gets empty ones, so that unpacking has the right
-            // number.
+            // The leaves move; the old store gets empty ones, because `unpack` needs one leaf table
+            // for each index.
             None => {
                 self.leaves = std::mem::take(&mut old.leaves);
                 old.leaves = self
@@ -839,59 +863,63 @@ impl Store {
         old
     }
 
+    /// Chooses layouts until one holds all states of `old`, of which this store has the leaves.
+    /// Each failure adds the state that did not fit to the sample.
     fn repack(
         &mut self,
         old: &Store,
         sample: &[Vec<u32>],
-        mut held: Vec<&mut u64>,
+        mut keys: Vec<&mut u64>,
         split: Option<usize>,
-        outside: &mut dyn ExternalStates,
+        external: &mut dyn ExternalStates,
     ) {
         let mut sample = sample.to_vec();
         let mut margin = 0;
-        'shape: loop {
+        loop {
             self.choose_layout(&sample, margin, old.expected_keys());
             margin = (margin + 1).min(31);
-            let (mut leaves, mut inner) = (vec![0; old.leaves.len()], vec![0; self.nodes.len()]);
-            let mut pairs = (old.table.len() >= LEAF_JUDGED).then(PairCache::new);
-            let mut convert = |store: &Store, key: u64| -> Result<u64, Vec<u32>> {
-                old.unpack(key, &mut leaves);
-                let split = split.map(|_| store.intern(&old.vector_of(&leaves)));
-                let new = split.as_ref().unwrap_or(&leaves);
-                let index_of = &mut |node, pair| match &mut pairs {
-                    Some(pairs) => pairs.index(node, pair, || store.intern_pair(node, pair)),
-                    None => store.intern_pair(node, pair),
-                };
-                store.pack_by(new, &mut inner, index_of).map_err(|Overflow| new.clone())
-            };
-            let (payload, sizes) = (old.table.payload_kind(), old.table.sizes());
-            self.table = StateTable::new(self.key_bits(), old.expected_keys(), payload, sizes);
-            if let Err(leaves) = self.refill(&old.table, &mut convert) {
-                // The sample was not representative: add this state. All counts have grown as well.
-                sample.push(leaves);
-                continue 'shape;
+            match self.try_layout(old, &mut keys, split, external) {
+                Ok(()) => break,
+                // The sample was not representative. All counts have grown as well.
+                Err(leaves) => sample.push(leaves),
             }
-            let mut fresh = Vec::with_capacity(held.len());
-            for key in &held {
-                match convert(self, **key) {
-                    Ok(new) => fresh.push(new),
-                    Err(leaves) => {
-                        sample.push(leaves);
-                        continue 'shape;
-                    }
-                }
-            }
-            if let Err(leaves) =
-                outside.repack(&old.table, &self.table, &mut |key| convert(self, key))
-            {
-                sample.push(leaves);
-                continue 'shape;
-            }
-            for (key, new) in held.iter_mut().zip(fresh) {
-                **key = new;
-            }
-            self.refused = if self.table.is_short() { 0 } else { old.table.len() };
-            return;
         }
+        self.len_at_failed_shortening = if self.table.is_short() { 0 } else { old.table.len() };
+    }
+
+    /// Converts all states of `old` to the current layout.
+    ///
+    /// # Errors
+    /// The leaf indices of a state that the layout cannot hold; no key in `keys` or in `external`
+    /// is changed then.
+    fn try_layout(
+        &mut self,
+        old: &Store,
+        keys: &mut [&mut u64],
+        split: Option<usize>,
+        external: &mut dyn ExternalStates,
+    ) -> Result<(), Vec<u32>> {
+        let (mut leaves, mut inner) = (vec![0; old.leaves.len()], vec![0; self.nodes.len()]);
+        let mut pairs = (old.table.len() >= MIN_STATES_FOR_SPLIT).then(PairCache::new);
+        let mut convert = |store: &Store, key: u64| -> Result<u64, Vec<u32>> {
+            old.unpack(key, &mut leaves);
+            let split = split.map(|_| store.intern(&old.vector_of(&leaves)));
+            let new = split.as_ref().unwrap_or(&leaves);
+            let index_of = &mut |node, pair| match &mut pairs {
+                Some(pairs) => pairs.index(node, pair, || store.intern_pair(node, pair)),
+                None => store.intern_pair(node, pair),
+            };
+            store.pack_by(new, &mut inner, index_of).map_err(|Overflow| new.clone())
+        };
+        let (payload, sizes) = (old.table.payload_kind(), old.table.sizes());
+        self.table = StateTable::new(self.key_bits(), old.expected_keys(), payload, sizes);
+        self.refill(&old.table, &mut convert)?;
+        let new_keys: Vec<u64> =
+            keys.iter().map(|key| convert(self, **key)).collect::<Result<_, _>>()?;
+        external.repack(&old.table, &self.table, &mut |key| convert(self, key))?;
+        for (key, new) in keys.iter_mut().zip(new_keys) {
+            **key = new;
+        }
+        Ok(())
     }
 }

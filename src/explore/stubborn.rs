@@ -476,8 +476,11 @@ impl<'s> Chooser<'s> {
             if count >= most || invisible_only && has(&of.is_visible, g) && has(&self.enabled, g) {
                 return None;
             }
-            let more =
-                if has(&self.enabled, g) { of.conflicts.row(g) } else { self.enabling(state, g) };
+            let more = if has(&self.enabled, g) {
+                of.conflicts.row(g)
+            } else {
+                self.necessary_enabling_set(state, g)
+            };
             for (word, (&new, set)) in more.iter().zip(&mut self.set).enumerate() {
                 let mut new = new & !*set;
                 *set |= new;
@@ -496,7 +499,7 @@ impl<'s> Chooser<'s> {
 
     /// Returns a necessary enabling set of a disabled group: of several choices the one that adds
     /// the fewest enabled groups, then the fewest groups.
-    fn enabling(&self, state: &[u32], group: usize) -> &'s [u64] {
+    fn necessary_enabling_set(&self, state: &[u32], group: usize) -> &'s [u64] {
         let of = self.of;
         let unmet = of.groups[group]
             .requires

@@ -490,7 +490,7 @@ impl Symmetries {
     }
 
     /// Returns the numbers of the refuted candidates.
-    pub fn failed(&self) -> Vec<usize> {
+    pub fn refuted_candidates(&self) -> Vec<usize> {
         held!(self.failed.lock()).iter().copied().collect()
     }
     /// Records candidates refuted by another process.
@@ -740,8 +740,11 @@ impl<'s> Orbits<'s> {
                 .enumerate()
                 .for_each(|(from, &to)| back[to as usize] = narrow::index(from));
             for (own, leaf) in store.leaves.iter().enumerate() {
-                let from: Vec<(u32, u32)> =
-                    leaf.slots.iter().map(|&s| store.homes[back[s as usize] as usize]).collect();
+                let from: Vec<(u32, u32)> = leaf
+                    .slots
+                    .iter()
+                    .map(|&s| store.leaf_of_slot[back[s as usize] as usize])
+                    .collect();
                 // A leaf without slots has one tuple, which is its own image.
                 sources.push(from.first().map_or_else(|| narrow::index(own), |f| f.0));
                 places.push(from.iter().map(|f| f.1).collect());
@@ -763,7 +766,7 @@ impl<'s> Orbits<'s> {
 
     /// Returns the current time for one image in [`TIMING_INTERVAL`], because reading the clock is
     /// expensive.
-    fn sampled(&mut self) -> Option<Instant> {
+    fn sample_clock(&mut self) -> Option<Instant> {
         self.filled += 1;
         self.filled.is_multiple_of(TIMING_INTERVAL).then(Instant::now)
     }
@@ -801,7 +804,7 @@ impl<'s> Orbits<'s> {
         leaf: usize,
         value: u32,
     ) -> Result<u32, Halt> {
-        let from = self.sampled();
+        let from = self.sample_clock();
         let at = element * self.leaves + leaf;
         let source = &store.leaves[self.sources[at] as usize];
         let mut row = Vec::new();

@@ -620,9 +620,14 @@ fn a_resumed_search_has_the_same_result() {
                 InMemory { header: header.clone(), always: i == 1, bytes: Default::default() };
             let options = Options { threads: 1 + i, ..small() };
             let budget = Budget::new(Limits { max_states: Some(limit), ..Limits::default() });
-            let stopped =
-                super::explore_with(&model, &options, &budget, &Silent, keeping(&checkpoints))
-                    .unwrap();
+            let stopped = super::explore_with(
+                &model,
+                &options,
+                &budget,
+                &Silent,
+                with_checkpoints(&checkpoints),
+            )
+            .unwrap();
             assert_eq!(stopped.stop, Stop::States);
             let bytes = checkpoints.bytes.into_inner().unwrap();
             let mut accept = |h: &super::CheckpointHeader| {
@@ -728,7 +733,8 @@ fn a_resumed_search_uses_the_symmetries_of_the_kept_one() {
     let checkpoints = InMemory { header, always: false, bytes: Default::default() };
     let budget = Budget::new(Limits { max_states: Some(9_000), ..Limits::default() });
     let stopped =
-        super::explore_with(&model, &options, &budget, &Silent, keeping(&checkpoints)).unwrap();
+        super::explore_with(&model, &options, &budget, &Silent, with_checkpoints(&checkpoints))
+            .unwrap();
     assert_eq!(stopped.stop, Stop::States);
     assert!(stopped.stored < stopped.states / 3, "{stopped:?}");
     let bytes = checkpoints.bytes.into_inner().unwrap();
@@ -743,7 +749,7 @@ fn a_resumed_search_uses_the_symmetries_of_the_kept_one() {
     assert!(end.stored < end.states / 3, "{end:?}");
 }
 
-fn keeping(checkpoints: &dyn super::CheckpointWriter) -> super::CountExtras<'_> {
+fn with_checkpoints(checkpoints: &dyn super::CheckpointWriter) -> super::CountExtras<'_> {
     super::CountExtras { checkpoints: Some(checkpoints), ..Default::default() }
 }
 
@@ -754,7 +760,8 @@ fn a_damaged_checkpoint_is_refused() {
         super::CheckpointHeader { fingerprint: "arcx".into(), values: vec![], names: Vec::new() };
     let checkpoints = InMemory { header, always: false, bytes: Default::default() };
     let budget = Budget::new(Limits { max_states: Some(1_000), ..Limits::default() });
-    super::explore_with(&arcx(0), &small(), &budget, &Silent, keeping(&checkpoints)).unwrap();
+    super::explore_with(&arcx(0), &small(), &budget, &Silent, with_checkpoints(&checkpoints))
+        .unwrap();
     let bytes = checkpoints.bytes.into_inner().unwrap();
     let read = |bytes: &[u8]| {
         super::RestoredSearch::read(&mut &bytes[..], &mut |_| Ok(())).map(|r| r.states())

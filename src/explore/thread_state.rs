@@ -75,7 +75,7 @@ impl<'a> ThreadState<'a> {
             number,
             expander: Expander::new(shared.model, shared.shared_cache.clone(), options)
                 .with_symmetries(shared.goal.symmetries)
-                .preferring(shared.goal.step)
+                .with_preferred_steps(shared.goal.step)
                 .with_partial_order_reduction(shared.goal.stubborn)
                 .with_cost_monitor(shared.thrifty),
             found: Vec::new(),

@@ -13,7 +13,7 @@
 use mu_base::narrow;
 use std::collections::{HashMap, HashSet};
 
-use super::store::{Child, KEY_BITS, NODE_SHARE, bits_for};
+use super::store::{Child, KEY_BITS, NODE_VALUES_DIVISOR, bits_for};
 
 type Map<K, V> = HashMap<K, V, ahash::RandomState>;
 
@@ -97,7 +97,7 @@ impl Chooser {
 
     /// True if the pair has a value for each few states.
     fn is_wide(&self, pair: &LeafPair) -> bool {
-        pair.values as u64 * NODE_SHARE > self.expected
+        pair.values as u64 * NODE_VALUES_DIVISOR > self.expected
     }
 
     /// Returns the pair that saves most bits, preferring small ones, so that the tree is flat and a

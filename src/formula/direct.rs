@@ -35,7 +35,7 @@ type FixpointTable = AHashMap<Vec<Value>, FixedBitSet>;
 const MOST_VALUES: usize = 100_000;
 
 /// Returns the states of `lts` that satisfy the formula.
-pub fn satisfying(
+pub fn satisfying_states(
     formula: &TypedFormula,
     lts: &Lts,
     labels: &dyn ActionLabels,
@@ -85,7 +85,7 @@ pub fn holds(
     lts: &Lts,
     labels: &dyn ActionLabels,
 ) -> Result<bool, Diagnostic> {
-    Ok(satisfying(formula, lts, labels)?.contains(lts.initial.index()))
+    Ok(satisfying_states(formula, lts, labels)?.contains(lts.initial.index()))
 }
 
 struct DirectEvaluator<'a> {
@@ -479,7 +479,7 @@ impl<'a> DirectEvaluator<'a> {
     ) -> Result<FixedBitSet, Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || match r {
             Regular::Action(a) => {
-                let fits = self.fitting(a, env)?;
+                let fits = self.matching_labels(a, env)?;
                 let mut out = self.full(false);
                 for s in 0..self.lts.state_count() {
                     let state = mu_base::ids::StateId::new(s);
@@ -522,7 +522,11 @@ impl<'a> DirectEvaluator<'a> {
     }
 
     /// Returns the labels in the set of an action formula.
-    fn fitting(&mut self, a: &Action, env: &Environment) -> Result<FixedBitSet, Diagnostic> {
+    fn matching_labels(
+        &mut self,
+        a: &Action,
+        env: &Environment,
+    ) -> Result<FixedBitSet, Diagnostic> {
         let n = self.actions.len();
         let mut env = env.clone();
         let mut out = FixedBitSet::with_capacity(n);

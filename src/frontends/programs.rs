@@ -260,7 +260,7 @@ fn read_model(input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Di
     })?;
     let machine = read.expect("a specification was read from a machine");
     let mut cut = false;
-    if machine.bound.is_some() && machine.memory.buffered() {
+    if machine.bound.is_some() && machine.memory.has_buffers() {
         loading.journal.begin_stage("searching for full store buffers");
         cut = mu_safety::buffers::are_full(&machine, loading.budget)?;
     }

@@ -437,7 +437,7 @@ impl Rewriting<'_> {
             let span = formula.span;
             let recur = |r: &RegularFormula| Box::new(self.regular(r));
             let kind = match &formula.kind {
-                RegularKind::Action(a) => RegularKind::Action(Box::new(self.excluding(a))),
+                RegularKind::Action(a) => RegularKind::Action(Box::new(self.exclude_conditions(a))),
                 RegularKind::Seq(a, b) => RegularKind::Seq(recur(a), recur(b)),
                 RegularKind::Alt(a, b) => RegularKind::Alt(recur(a), recur(b)),
                 RegularKind::Star(a) => RegularKind::Star(recur(a)),
@@ -447,7 +447,7 @@ impl Rewriting<'_> {
         })
     }
     /// Excludes the steps that show conditions from an action formula.
-    fn excluding(&self, action: &ActionFormula) -> ActionFormula {
+    fn exclude_conditions(&self, action: &ActionFormula) -> ActionFormula {
         let action = self.action(action);
         if names_only(&action) {
             return action;

@@ -53,7 +53,7 @@ impl FrontEnd for TransitionSystems {
         let stored = [merge_orders(lts)];
         let relabel = &loading.options.relabel;
         // A file does not say which actions exist, so a name may be one that does not occur.
-        for name in relabel.missing(&stored) {
+        for name in relabel.unmatched_names(&stored) {
             loading.journal.warn(&warn_of_no_action(name, &stored));
         }
         let [mut lts] = relabel.apply(stored);

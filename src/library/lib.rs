@@ -149,7 +149,10 @@ impl Specification {
 
     /// Sets options of front ends, as the number of threads of a program, or its memory.
     #[must_use]
-    pub fn reading(mut self, change: impl FnOnce(&mut mu_frontends::LoadOptions)) -> Self {
+    pub fn with_load_options(
+        mut self,
+        change: impl FnOnce(&mut mu_frontends::LoadOptions),
+    ) -> Self {
         change(&mut self.options);
         self
     }

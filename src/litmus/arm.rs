@@ -114,7 +114,7 @@ fn address(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<RegisterExp
         )
         .note("supported: `[R1]`, `[R1,#4]`, `[R1,R2]`"));
     }
-    Ok(value.extended(4, false))
+    Ok(value.extend_bytes(4, false))
 }
 
 /// Lowers an instruction.
@@ -212,7 +212,7 @@ fn control(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result
             cursor.expect(",")?;
             let label = cursor.name("a label")?;
             let op = if name == "CBZ" { Binary::Eq } else { Binary::Ne };
-            let when = RegisterExpr::binary(op, of.extended(4, false), RegisterExpr::Const(0));
+            let when = RegisterExpr::binary(op, of.extend_bytes(4, false), RegisterExpr::Const(0));
             a.jump(Some(when), JumpTarget::Label(label.text.to_string(), label.span));
         }
         _ => {
@@ -257,7 +257,7 @@ fn computation(
     if let "MOV" | "MVN" = name {
         let value = flexible(a, cursor)?;
         let value = if name == "MVN" { RegisterExpr::unary(Unary::Not, value) } else { value };
-        a.push(Op::Let(into, value.extended(4, false)));
+        a.push(Op::Let(into, value.extend_bytes(4, false)));
         return Ok(true);
     }
     // The first operand may be the destination.
@@ -271,7 +271,7 @@ fn computation(
             (RegisterExpr::Register(into), second)
         }
     };
-    let left = left.extended(4, false);
+    let left = left.extend_bytes(4, false);
     let right = match op {
         _ if name == "BIC" => RegisterExpr::unary(Unary::Not, right),
         // The lowest byte is the amount; from 32 on the result is 0.
@@ -307,7 +307,7 @@ fn computation(
         assigned.into_iter().for_each(|(flag, value)| a.push(Op::Let(flag, value)));
     }
     if name != "CMP" {
-        a.push(Op::Let(into, RegisterExpr::binary(op, left, right).extended(4, false)));
+        a.push(Op::Let(into, RegisterExpr::binary(op, left, right).extend_bytes(4, false)));
     }
     Ok(true)
 }

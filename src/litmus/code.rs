@@ -252,7 +252,7 @@ impl RegisterExpr {
     }
     /// Extends the lowest `bytes` bytes by sign or zero; 8 bytes stay unchanged.
     #[must_use]
-    pub fn extended(self, bytes: u8, signed: bool) -> Self {
+    pub fn extend_bytes(self, bytes: u8, signed: bool) -> Self {
         match (bytes, signed) {
             (8.., _) => self,
             (_, true) => RegisterExpr::unary(Unary::Sign(bytes * 8), self),

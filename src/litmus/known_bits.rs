@@ -39,7 +39,7 @@ impl KnownBits {
     pub(crate) fn value(self) -> Option<u64> {
         (self.zeros | self.ones == u64::MAX).then_some(self.ones)
     }
-    fn masked(self, mask: u64) -> Self {
+    fn mask(self, mask: u64) -> Self {
         Self { zeros: self.zeros | !mask, ones: self.ones & mask }
     }
     fn not(self) -> Self {
@@ -115,7 +115,7 @@ fn unary(op: Unary, a: KnownBits) -> KnownBits {
     }
     match op {
         Unary::Not => a.not(),
-        Unary::Zero(bits) => a.masked(low(u64::MAX, u32::from(bits))),
+        Unary::Zero(bits) => a.mask(low(u64::MAX, u32::from(bits))),
         Unary::Sign(bits) => a.sign_extended(u32::from(bits)),
         Unary::IsZero => KnownBits::truth((a.ones != 0).then_some(false)),
         Unary::Holds(14 | 15) => KnownBits::of(1),
@@ -226,16 +226,16 @@ fn x86(e: &Expr) -> KnownBits {
     match e {
         Expr::Const(v) => KnownBits::of(*v),
         Expr::Register(_) | Expr::Loaded => KnownBits::NONE,
-        Expr::Part(e, shift, width) => x86(e).shr(*shift).masked(width.mask()),
+        Expr::Part(e, shift, width) => x86(e).shr(*shift).mask(width.mask()),
         Expr::Merge(old, new, shift, width) => {
-            let kept = x86(old).masked(!(width.mask() << shift));
-            kept.or(x86(new).masked(width.mask()).shl(*shift))
+            let kept = x86(old).mask(!(width.mask() << shift));
+            kept.or(x86(new).mask(width.mask()).shl(*shift))
         }
         Expr::Op(op, width, a, b) => x86_operation(*op, *width, a, b),
         Expr::Flags(op, width, a, b, before) => x86_flags(*op, *width, (a, b), before),
         Expr::Parity(before, result) => {
-            let (before, result) = (x86(before).masked(!flags::PF), x86(result));
-            match result.masked(0xff).value() {
+            let (before, result) = (x86(before).mask(!flags::PF), x86(result));
+            match result.mask(0xff).value() {
                 Some(byte) if byte.count_ones().is_multiple_of(2) => {
                     before.or(KnownBits::of(flags::PF))
                 }
@@ -259,7 +259,7 @@ fn x86(e: &Expr) -> KnownBits {
 
 fn x86_operation(op: BinOp, width: Width, left: &Expr, right: &Expr) -> KnownBits {
     let mask = width.mask();
-    let (a, b) = (x86(left).masked(mask), x86(right).masked(mask));
+    let (a, b) = (x86(left).mask(mask), x86(right).mask(mask));
     let count = x86(right).value().map(|n| n & if width == Width::W64 { 63 } else { 31 });
     if let (Some(x), Some(y)) = (a.value(), x86(right).value()) {
         return KnownBits::of(op.apply(width, x, y));
@@ -280,7 +280,7 @@ fn x86_operation(op: BinOp, width: Width, left: &Expr, right: &Expr) -> KnownBit
             a.sum(b, op.apply(width, a.ones, b.ones))
         }
     };
-    known.masked(mask)
+    known.mask(mask)
 }
 
 fn x86_flags(op: BinOp, width: Width, (a, b): (&Expr, &Expr), before: &Expr) -> KnownBits {
@@ -292,7 +292,7 @@ fn x86_flags(op: BinOp, width: Width, (a, b): (&Expr, &Expr), before: &Expr) -> 
             })
             .map(|before| KnownBits::of(op.flags(width, a, b, before)))
     };
-    let operands = x86(a).masked(width.mask()).value().zip(x86(b).value());
+    let operands = x86(a).mask(width.mask()).value().zip(x86(b).value());
     let all = match op {
         BinOp::Xor | BinOp::Sub if a == b => known(0, 0),
         // These flags depend on the result alone.

@@ -279,8 +279,11 @@ fn computation(
         } else {
             source(a, cursor)?
         };
-        let bits =
-            comparison_field(left.extended(bytes, signed), right.extended(bytes, signed), signed);
+        let bits = comparison_field(
+            left.extend_bytes(bytes, signed),
+            right.extend_bytes(bytes, signed),
+            signed,
+        );
         a.push(Op::Let(field, bits));
         return Ok(true);
     }
@@ -326,11 +329,13 @@ fn computation(
             let right = if immediate { constant(cursor)? } else { source(a, cursor)? };
             match name {
                 "subf" => RegisterExpr::binary(op, right, left),
-                "mullw" => {
-                    RegisterExpr::binary(op, left.extended(4, true), right.extended(4, true))
-                }
-                "slwi" | "slw" => RegisterExpr::binary(op, left, right).extended(4, false),
-                "srwi" | "srw" => RegisterExpr::binary(op, left.extended(4, false), right),
+                "mullw" => RegisterExpr::binary(
+                    op,
+                    left.extend_bytes(4, true),
+                    right.extend_bytes(4, true),
+                ),
+                "slwi" | "slw" => RegisterExpr::binary(op, left, right).extend_bytes(4, false),
+                "srwi" | "srw" => RegisterExpr::binary(op, left.extend_bytes(4, false), right),
                 _ => RegisterExpr::binary(op, left, right),
             }
         }

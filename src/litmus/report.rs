@@ -209,7 +209,7 @@ pub struct DecidingExecution {
 /// Finds an execution that decides a test: an allowed one that satisfies the proposition (for
 /// `forall`, that violates it). If there is none, the forbidden execution with such an outcome and
 /// the shortest forbidden cycle explains why.
-pub fn deciding(
+pub fn find_deciding_execution(
     mut test: LitmusTest,
     judge: &Judge,
     bounds: PathBounds,

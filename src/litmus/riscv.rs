@@ -176,7 +176,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
             let into = register(a, cursor)?;
             cursor.expect(",")?;
             if parts[0] == "lr" {
-                let value = RegisterExpr::Loaded.extended(bytes, true);
+                let value = RegisterExpr::Loaded.extend_bytes(bytes, true);
                 let address = address(a, cursor)?;
                 a.push(Op::Load {
                     into,
@@ -218,11 +218,11 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
             let compared = expected.map_or(RegisterExpr::Const(0), RegisterExpr::Register);
             let when = RegisterExpr::binary(
                 Binary::Eq,
-                RegisterExpr::Loaded.extended(bytes, false),
-                compared.extended(bytes, false),
+                RegisterExpr::Loaded.extend_bytes(bytes, false),
+                compared.extend_bytes(bytes, false),
             );
             a.push(Op::Update {
-                into: expected.map(|r| (r, RegisterExpr::Loaded.extended(bytes, true))),
+                into: expected.map(|r| (r, RegisterExpr::Loaded.extend_bytes(bytes, true))),
                 address,
                 width: bytes,
                 value,
@@ -250,12 +250,12 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
                 None => operand,
                 Some(op) => RegisterExpr::binary(
                     op,
-                    RegisterExpr::Loaded.extended(bytes, !unsigned),
-                    operand.extended(bytes, !unsigned),
+                    RegisterExpr::Loaded.extend_bytes(bytes, !unsigned),
+                    operand.extend_bytes(bytes, !unsigned),
                 ),
             };
             a.push(Op::Update {
-                into: into.map(|r| (r, RegisterExpr::Loaded.extended(bytes, true))),
+                into: into.map(|r| (r, RegisterExpr::Loaded.extend_bytes(bytes, true))),
                 address,
                 width: bytes,
                 value,
@@ -274,7 +274,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
             let into = register(a, cursor)?;
             cursor.expect(",")?;
             let address = address(a, cursor)?;
-            let value = RegisterExpr::Loaded.extended(bytes, signed);
+            let value = RegisterExpr::Loaded.extend_bytes(bytes, signed);
             a.push(Op::Load {
                 into,
                 value,
@@ -507,7 +507,7 @@ fn computation(
             let into = register(a, cursor)?;
             cursor.expect(",")?;
             let of = source(a, cursor)?;
-            assign(a, into, RegisterExpr::unary(Unary::Neg, of).extended(4, true));
+            assign(a, into, RegisterExpr::unary(Unary::Neg, of).extend_bytes(4, true));
         } else if name == "lui" {
             let into = register(a, cursor)?;
             cursor.expect(",")?;
@@ -583,9 +583,9 @@ fn binary(op: Binary, left: RegisterExpr, right: RegisterExpr, word: bool) -> Re
         right
     };
     let left = match op {
-        Binary::Shr => left.extended(4, false),
-        Binary::Sar => left.extended(4, true),
+        Binary::Shr => left.extend_bytes(4, false),
+        Binary::Sar => left.extend_bytes(4, true),
         _ => left,
     };
-    RegisterExpr::binary(op, left, right).extended(4, true)
+    RegisterExpr::binary(op, left, right).extend_bytes(4, true)
 }

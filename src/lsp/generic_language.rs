@@ -10,7 +10,7 @@ use crate::foreign::{NamedEntity, lexicon_of};
 use crate::names::Key;
 use crate::positions::Lines;
 use crate::workspace::Workspace;
-use mu_base::ending;
+use mu_base::file_extension;
 use mu_syntax::tokens::TokenKind;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
@@ -41,7 +41,7 @@ pub(crate) fn hover(
     name: &Occurrence,
 ) -> Option<Value> {
     let entity = analysis.entity(&name.key)?;
-    let language = ending(path)?;
+    let language = file_extension(path)?;
     let mut lines = vec![format!("```{language}\n{}\n```", entity.declaration)];
     let mut word =
         if entity.note.is_empty() { entity.kind.word().to_string() } else { entity.note.clone() };

@@ -80,7 +80,8 @@ pub(crate) fn rename(
         // A variable is visible in its declaration, other names in the whole file.
         let visible = match name.key {
             Key::Local(_) => {
-                enclosing(&of, first.range.start).start..enclosing(&of, last.range.start).end
+                enclosing_section(&of, first.range.start).start
+                    ..enclosing_section(&of, last.range.start).end
             }
             _ => 0..of.text.len(),
         };
@@ -151,7 +152,7 @@ fn verify(
 }
 
 /// Returns the section or formula around an offset.
-fn enclosing(analysis: &Analysis, offset: usize) -> std::ops::Range<usize> {
+fn enclosing_section(analysis: &Analysis, offset: usize) -> std::ops::Range<usize> {
     let section = |t: &&Token| {
         t.kind == TokenKind::Word
             && mu_syntax::tokens::SECTIONS.contains(&t.text(&analysis.text))

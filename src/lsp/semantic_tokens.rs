@@ -120,7 +120,7 @@ fn tokens_before_args(analysis: &Analysis, token: &Token) -> bool {
 
 /// Returns the ranges that an editor can fold: sections, declarations, brackets, comments. `None`
 /// if the text is unknown.
-pub(crate) fn folding(workspace: &Workspace, path: &Path) -> Option<Value> {
+pub(crate) fn folding_ranges(workspace: &Workspace, path: &Path) -> Option<Value> {
     let analysis = workspace.analysis(path)?;
     let (text, lines) = (&analysis.text, Lines::new(&analysis.text));
     let line = |offset: usize| lines.line(offset).0;

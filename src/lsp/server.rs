@@ -237,7 +237,7 @@ impl<'c> Server<'c> {
             "textDocument/completion" => features::completion(workspace, path, at()?),
             "textDocument/documentSymbol" => features::symbols(workspace, path),
             "textDocument/semanticTokens/full" => semantic_tokens::semantic_tokens(workspace, path),
-            "textDocument/foldingRange" => semantic_tokens::folding(workspace, path),
+            "textDocument/foldingRange" => semantic_tokens::folding_ranges(workspace, path),
             "textDocument/codeLens" => features::lenses(workspace, path),
             "textDocument/codeAction" => {
                 let place = &params["range"];

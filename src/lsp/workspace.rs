@@ -15,7 +15,7 @@ use crate::analysis::Analysis;
 use crate::document::OpenDocument;
 use crate::foreign::lexicon_of;
 use crate::names::Key;
-use mu_base::{ending, ends_in};
+use mu_base::{ends_in, file_extension};
 use mu_frontends::mcrl2::MCRL2;
 use mu_frontends::{EditResult, EditedText, FrontEnd as _, Input};
 use mu_syntax::tokens::{self, TokenKind};
@@ -145,7 +145,7 @@ impl<'f> Workspace<'f> {
         let on_disk = self.files.list(&folder).into_iter().filter(|e| !e.1).map(|e| e.0);
         let open = self.open.keys().filter(|p| p.parent() == Some(&folder)).cloned();
         let mut found: Vec<PathBuf> =
-            on_disk.chain(open).filter(|p| ending(p) == ending(path)).collect();
+            on_disk.chain(open).filter(|p| file_extension(p) == file_extension(path)).collect();
         found.sort();
         found.dedup();
         found.truncate(MAX_FILES);

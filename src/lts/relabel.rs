@@ -47,7 +47,7 @@ impl Relabel {
 
     /// Returns the names that occur in no label of any of these systems, and that no renaming
     /// gives.
-    pub fn missing(&self, systems: &[Lts]) -> Vec<&str> {
+    pub fn unmatched_names(&self, systems: &[Lts]) -> Vec<&str> {
         let occurs = |name: &str| {
             let mut labels = systems.iter().flat_map(|lts| lts.table.texts.iter().skip(1));
             let has = |label: &String| {
@@ -347,8 +347,8 @@ mod tests {
         assert_eq!((texts(&both), both.table.texts.len()), (vec!["tau", "tau", "tau", "c"], 2));
         // A name that does not occur has no effect; an occurrence in one of two systems suffices.
         let missing = relabel(&[("b", "e")], &["d", "e", "a(1)"]);
-        assert_eq!(missing.missing(&[lts()]), ["d"]);
-        assert_eq!(missing.missing(&[lts(), system(&["d"])]), [""; 0]);
+        assert_eq!(missing.unmatched_names(&[lts()]), ["d"]);
+        assert_eq!(missing.unmatched_names(&[lts(), system(&["d"])]), [""; 0]);
         assert_eq!(texts(&relabel(&[], &["d"]).apply([lts()])[0]), texts(&lts()));
         let error = no_action("d", &[lts()]);
         assert!(error.message.contains("`d`") && error.notes[0].contains("a, b, c"), "{error:?}");

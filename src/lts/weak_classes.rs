@@ -145,7 +145,7 @@ impl Pass<'_> {
             self.place[s as usize] = place;
         }
         let mark = self.mark();
-        let (block_of, signatures) = self.refined(part);
+        let (block_of, signatures) = self.refine_component(part);
         let classes = match self.earlier(&signatures)? {
             Some(classes) => {
                 self.forget(mark);
@@ -196,7 +196,7 @@ impl Pass<'_> {
     /// Refines a component while all earlier classes are fixed. Returns the block of each state,
     /// and the signature of each block, in which block `b` is the class with number `b` of the
     /// next ones.
-    fn refined(&mut self, part: &[u32]) -> (Vec<u32>, Vec<Signature>) {
+    fn refine_component(&mut self, part: &[u32]) -> (Vec<u32>, Vec<Signature>) {
         let first = self.signatures.len();
         let mark = self.mark();
         let mut block_of = vec![0u32; part.len()];

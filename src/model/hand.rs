@@ -128,7 +128,7 @@ impl Model for HandModel {
 /// Numbers as portable values: closures have no tables, so a number has the same meaning in each
 /// process.
 impl Portable for HandModel {
-    fn basis(&self) -> String {
+    fn encoding_fingerprint(&self) -> String {
         format!("{:?} {:?}", self.slots, self.groups)
     }
     fn export(&self, _: Slot, value: u32) -> Result<Vec<u8>, Diagnostic> {

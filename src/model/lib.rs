@@ -174,8 +174,8 @@ pub struct Symmetry {
     pub name: String,
     /// Image of each slot.
     pub slots: Vec<Slot>,
-    /// Permutation of abstract points that identifies the symmetry: two symmetries with equal
-    /// permutations of slots and of points are equal, and points compose as the symmetries do.
+    /// Permutation of abstract points that the front end chooses so that two symmetries are equal
+    /// if and only if they permute slots and points equally. Points compose as the symmetries do.
     pub points: Vec<u32>,
 }
 
@@ -221,7 +221,7 @@ pub trait Model: Send + Sync {
     }
     /// Describes a slot that may hold functions, which [`Model::export_values`] cannot write;
     /// `None` if there is none.
-    fn slot_of_functions(&self) -> Option<String> {
+    fn unexportable_slot(&self) -> Option<String> {
         None
     }
     /// Restores the value numbers of another run, before any exploration. Error: a text is not a
@@ -292,7 +292,7 @@ pub trait Model: Send + Sync {
 pub trait Portable {
     /// Describes everything that the encoding depends on. Processes with different descriptions
     /// must not exchange values.
-    fn basis(&self) -> String;
+    fn encoding_fingerprint(&self) -> String;
     /// Encodes a slot's value: the same bytes in all processes, different for different values.
     ///
     /// # Errors
@@ -316,7 +316,7 @@ pub trait Portable {
 /// Evaluator of groups for one thread. It may be slow: callers memoise.
 pub trait Worker {
     /// Appends the steps of `group` for the values of its `reads`. The slots of `requires` have the
-    /// required values. Steps with equal label and values may occur once or twice.
+    /// required values. Equal steps may be repeated.
     fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic>;
     /// Appends the steps of a group with their probabilities, for probabilistic models.
     fn chances(

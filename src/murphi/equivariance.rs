@@ -6,9 +6,9 @@
 //! that decides them. A loop does not depend on the order if its iterations commute: of two
 //! accesses by different iterations to one place, one of which writes, both store the same
 //! constant, both add to it (or both subtract), or both add elements to a multiset; or the place is
-//! a local that each iteration writes before it reads it. A quantifier does not depend on the
-//! order if its body writes nothing, cannot fail, and assumes nothing. All else is a [`Suspect`],
-//! which the search checks by execution in all orders ([`crate::orders`]). Ip and Dill (*Better
+//! a local that each iteration writes before it reads it. A quantifier does not depend on the order
+//! if its body writes nothing, cannot fail, and assumes nothing. All else is a [`Suspect`], which
+//! the search checks by execution in all orders ([`crate::order_check`]). Ip and Dill (*Better
 //! verification through symmetry*, 1996) require the conditions of loops from the user.
 //!
 //! An expression can fail if it reads an undefined value. A part of a global variable is always
@@ -21,7 +21,7 @@ use crate::accesses::{
     accesses, scalarsets,
 };
 use crate::code::Program;
-use crate::run::{Ended, Machine, read};
+use crate::run::{Ended, Interpreter, read};
 use crate::typed::{Model, TypeId, TypeKind};
 use crate::variables::variables;
 use mu_base::Span;
@@ -84,12 +84,12 @@ pub(crate) fn suspects(model: &Model, program: &Program) -> Suspects {
 
 /// Returns the classes of global variables with an undefined part in some start state.
 fn undefined_at_start(model: &Model, program: &Program) -> Vec<Class> {
-    let mut machine = Machine::new(program, model.claims.len(), || true);
+    let mut interpreter = Interpreter::new(program, model.claims.len(), || true);
     let all = variables(model, &program.layout);
     let mut found: Vec<Class> = Vec::new();
     for start in &program.starts {
-        machine.memory.fill(0);
-        match machine.run(start.body) {
+        interpreter.memory.fill(0);
+        match interpreter.run(start.body) {
             Ended::Done => {}
             // The search reports a failure.
             Ended::Fault(_) | Ended::Discarded => continue,
@@ -100,11 +100,11 @@ fn undefined_at_start(model: &Model, program: &Program) -> Vec<Class> {
             }
         }
         for variable in &all {
-            let unused = |at: u32| read(&machine.memory, at as usize, 1) == 0;
+            let unused = |at: u32| read(&interpreter.memory, at as usize, 1) == 0;
             if variable.is_slot || variable.slot.is_some_and(unused) {
                 continue;
             }
-            if read(&machine.memory, variable.offset as usize, variable.width) == 0
+            if read(&interpreter.memory, variable.offset as usize, variable.width) == 0
                 && let Some(class) = class_of(model, &variable.name)
                 && !found.contains(&class)
             {

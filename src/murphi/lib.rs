@@ -31,7 +31,7 @@ mod lower_expr;
 mod lower_stmt;
 pub mod model;
 mod normal;
-pub mod orders;
+pub mod order_check;
 pub mod origin;
 pub mod parametric;
 pub mod parents;
@@ -42,7 +42,7 @@ mod scan;
 pub mod search;
 pub mod states;
 mod symmetry;
-mod traces;
+mod run_cache;
 pub mod variables;
 mod walk;
 

@@ -12,7 +12,7 @@
 
 use crate::accesses::{bit, scalarsets};
 use crate::equivariance::names;
-use crate::orders::Asymmetry;
+use crate::order_check::Asymmetry;
 use crate::typed::{Binding, Claim, Domain, Model, Property, TypeId};
 
 /// Returns the scalarsets that occur in parameters of liveness properties, each with the first such

@@ -29,8 +29,8 @@ use crate::labels::{
 };
 use crate::normal::Normal;
 use crate::path::{property_name, rule_name};
-use crate::run::{Ended, Machine, read, write};
-use crate::search::{discarding, priorities};
+use crate::run::{Ended, Interpreter, read, write};
+use crate::search::{discarding_invariants, priorities};
 use crate::symmetry::{Exchange, exchanges};
 use crate::typed::{Binding, Claim, Model as Typed, TypeKind};
 use crate::variables::{Variable, variables};
@@ -86,7 +86,7 @@ pub struct ProtocolModel {
     error: LabelId,
     starts: Vec<Vec<u64>>,
     assumptions: Vec<(u32, Footprint)>,
-    /// Invariants that discard states, as [`discarding`].
+    /// Invariants that discard states, as [`discarding_invariants`].
     discarding: Vec<u32>,
     priorities: Vec<i64>,
     fingerprint: String,
@@ -121,7 +121,7 @@ impl ProtocolModel {
                 .note("supported by `explore` without other options"));
         }
         let own_properties = typed.properties.len() - conditions;
-        let discarding = discarding(&typed, &program, own_properties);
+        let discarding = discarding_invariants(&typed, &program, own_properties);
         let starts = starts(&typed, &program, &discarding)?;
         let assumptions = (0..program.properties.len() as u32)
             .filter(|at| claim(&typed, &program, *at) == Claim::Assume)
@@ -482,7 +482,7 @@ fn starts(
     program: &Program,
     discarding: &[u32],
 ) -> Result<Vec<Vec<u64>>, Diagnostic> {
-    let mut machine = Machine::new(program, typed.claims.len(), || false);
+    let mut interpreter = Interpreter::new(program, typed.claims.len(), || false);
     let mut normal = Normal::new(typed, program, false);
     let mut all: Vec<Vec<u64>> = Vec::new();
     let fails = |what: &str, at: u32| {
@@ -493,18 +493,18 @@ fn starts(
         Diagnostic::new(Stage::Data, format!("{what} fails: {text}")).or_span(span)
     };
     for start in &program.starts {
-        machine.memory.fill(0);
-        match machine.run(start.body) {
+        interpreter.memory.fill(0);
+        match interpreter.run(start.body) {
             Ended::Done => {}
             Ended::Fault(at) => return Err(fails("a start state", at)),
             _ => continue,
         }
-        normal.sort(&mut machine.memory);
-        let state = machine.memory[..program.layout.words].to_vec();
+        normal.sort(&mut interpreter.memory);
+        let state = interpreter.memory[..program.layout.words].to_vec();
         let assumptions = (0..program.properties.len() as u32)
             .filter(|at| claim(typed, program, *at) == Claim::Assume);
-        match machine.check_assumptions(assumptions, &state) {
-            Ok(true) if machine.discards(discarding, &state) => continue,
+        match interpreter.check_assumptions(assumptions, &state) {
+            Ok(true) if interpreter.discards(discarding, &state) => continue,
             Ok(true) => {}
             Ok(false) => continue,
             Err(at) => return Err(fails("an assumption about a start state", at)),
@@ -536,7 +536,7 @@ impl Model for ProtocolModel {
     fn worker(&self) -> Box<dyn Worker + '_> {
         Box::new(ProtocolWorker {
             model: self,
-            machine: Machine::new(&self.program, self.typed.claims.len(), || false),
+            interpreter: Interpreter::new(&self.program, self.typed.claims.len(), || false),
             normal: Normal::new(&self.typed, &self.program, false),
             state: vec![0; self.program.layout.words],
         })
@@ -588,7 +588,7 @@ impl Model for ProtocolModel {
 }
 
 impl Portable for ProtocolModel {
-    fn basis(&self) -> String {
+    fn encoding_fingerprint(&self) -> String {
         self.fingerprint.clone()
     }
     fn export(&self, _slot: Slot, value: u32) -> Result<Vec<u8>, Diagnostic> {
@@ -602,19 +602,19 @@ impl Portable for ProtocolModel {
 
 struct ProtocolWorker<'m> {
     model: &'m ProtocolModel,
-    machine: Machine<'m>,
+    interpreter: Interpreter<'m>,
     normal: Normal,
     state: Vec<u64>,
 }
 
 impl ProtocolWorker<'_> {
     fn load(&mut self) {
-        self.machine.memory[..self.state.len()].copy_from_slice(&self.state);
+        self.interpreter.memory[..self.state.len()].copy_from_slice(&self.state);
     }
     /// Returns the label of a rule with the value of a variable after it.
     fn shown_label(&self, group: usize, shown: &Shown) -> Result<LabelId, Diagnostic> {
         let variable = &self.model.variables[shown.variable];
-        let raw = read(&self.machine.memory, variable.offset as usize, variable.width);
+        let raw = read(&self.interpreter.memory, variable.offset as usize, variable.width);
         shown.labels.get(raw as usize).copied().flatten().ok_or_else(|| {
             let text = format!(
                 "`{}` is undefined after {}, but its value is an argument of the label",
@@ -650,10 +650,11 @@ impl ProtocolWorker<'_> {
         Diagnostic::at(Stage::Data, place, format!("this condition fails in a state: {text}"))
             .note("`&`, `|` and `->` evaluate only the operands that they need")
     }
-    /// Runs the guard of an instance of a rule in the state. The machine keeps what it writes.
+    /// Runs the guard of an instance of a rule in the state. The interpreter keeps the values that
+    /// it writes.
     fn is_enabled(&mut self, at: u32) -> Ended {
         self.load();
-        self.machine.run(self.model.program.rules[at as usize].guard)
+        self.interpreter.run(self.model.program.rules[at as usize].guard)
     }
     /// Runs an instance of a rule. `None` without a step; the instruction if the guard, the rule or
     /// an assumption about its result fails.
@@ -673,16 +674,16 @@ impl ProtocolWorker<'_> {
             }
             self.is_enabled(at);
         }
-        match self.machine.run(program.rules[at as usize].body) {
+        match self.interpreter.run(program.rules[at as usize].body) {
             Ended::Done => {}
             Ended::Fault(pc) => return Err(pc),
             _ => return Ok(None),
         }
-        self.normal.sort(&mut self.machine.memory);
-        let after = self.machine.memory[..self.state.len()].to_vec();
+        self.normal.sort(&mut self.interpreter.memory);
+        let after = self.interpreter.memory[..self.state.len()].to_vec();
         let assumptions = self.model.assumptions.iter().map(|(at, _)| *at);
-        if !self.machine.check_assumptions(assumptions, &after)?
-            || self.machine.discards(&self.model.discarding, &after)
+        if !self.interpreter.check_assumptions(assumptions, &after)?
+            || self.interpreter.discards(&self.model.discarding, &after)
         {
             return Ok(None);
         }
@@ -746,7 +747,7 @@ impl Worker for ProtocolWorker<'_> {
             },
             Move::Invariant(at) => {
                 self.load();
-                match self.machine.run(model.program.properties[at as usize].guard) {
+                match self.interpreter.run(model.program.properties[at as usize].guard) {
                     Ended::No => model.own[group],
                     Ended::Fault(pc) => {
                         self.expect_shallow(pc)?;
@@ -757,7 +758,7 @@ impl Worker for ProtocolWorker<'_> {
             }
             Move::Condition(at, expected) => {
                 self.load();
-                match self.machine.run(model.program.properties[at as usize].guard) {
+                match self.interpreter.run(model.program.properties[at as usize].guard) {
                     Ended::Yes if expected => model.own[group],
                     Ended::No if !expected => model.own[group],
                     Ended::Fault(pc) => match self.is_undefined(pc) {
@@ -772,7 +773,7 @@ impl Worker for ProtocolWorker<'_> {
         out.labels.push(label);
         for slot in &info.writes {
             let variable = &model.variables[*slot as usize];
-            let raw = read(&self.machine.memory, variable.offset as usize, variable.width);
+            let raw = read(&self.interpreter.memory, variable.offset as usize, variable.width);
             out.values.push(raw as u32);
         }
         Ok(())

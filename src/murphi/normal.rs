@@ -2,8 +2,8 @@
 //! permutations of scalarsets.
 //!
 //! Permutations of a scalarset are symmetries (Ip and Dill, *Better verification through symmetry*,
-//! 1996); [`crate::equivariance`] and [`crate::orders`] check it. The representative is exact: two
-//! states have the same one if and only if they are in one orbit. As in canonical labelling of
+//! 1996); [`crate::equivariance`] and [`crate::order_check`] check it. The representative is exact:
+//! two states have the same one if and only if they are in one orbit. As in canonical labelling of
 //! graphs (McKay, *Practical graph isomorphism*, 1981), elements get colours from the parts of the
 //! state that they select, refined by the colours of the elements that occur with them, until
 //! nothing changes. If all colours differ, their order is the permutation. Else the members of the
@@ -24,7 +24,7 @@
 use crate::accesses::{bit, scalarsets};
 use crate::code::Program;
 use crate::layout::{Layout, Shape, Simple};
-use crate::run::{Ended, Machine, copy, read, write};
+use crate::run::{Ended, Interpreter, copy, read, write};
 use crate::scan::Scan;
 use crate::typed::{Model, TypeId, TypeKind};
 use ahash::AHashMap;
@@ -175,11 +175,16 @@ struct Walk<'w> {
 impl Normal {
     /// Prepares the normal forms of a model. Without `symmetry` only multisets are sorted.
     pub fn new(model: &Model, program: &Program, symmetry: bool) -> Self {
-        Self::excluding(model, program, symmetry, 0)
+        Self::without_scalarsets(model, program, symmetry, 0)
     }
     /// As [`Normal::new`], without permutations of some scalarsets: a mask of their numbers
     /// ([`crate::accesses::scalarsets`]).
-    pub fn excluding(model: &Model, program: &Program, symmetry: bool, excluded: u64) -> Self {
+    pub fn without_scalarsets(
+        model: &Model,
+        program: &Program,
+        symmetry: bool,
+        excluded: u64,
+    ) -> Self {
         let layout = &program.layout;
         let mut normal = Normal { words: layout.words, ..Normal::default() };
         let mut at = Vec::new();
@@ -897,10 +902,10 @@ fn sort_slots(memory: &mut [u64], at: MultisetAt, keys: &mut Vec<u64>) {
 
 /// Returns the first start state; all zero if it fails.
 fn first_start(model: &Model, program: &Program) -> Vec<u64> {
-    let mut machine = Machine::new(program, model.claims.len(), || false);
+    let mut interpreter = Interpreter::new(program, model.claims.len(), || false);
     let words = program.layout.words;
-    match program.starts.first().map(|start| machine.run(start.body)) {
-        Some(Ended::Done) => machine.memory[..words].to_vec(),
+    match program.starts.first().map(|start| interpreter.run(start.body)) {
+        Some(Ended::Done) => interpreter.memory[..words].to_vec(),
         _ => vec![0; words],
     }
 }

@@ -14,7 +14,7 @@ use crate::compile::fault_text;
 use crate::layout::{Shape, Simple};
 use crate::parametric::correspondence::{Correspondence, DeclaredUndefined, PartSelector};
 use crate::path::{property_name, rule_name, start_name};
-use crate::run::{Ended, Machine, read, write};
+use crate::run::{Ended, Interpreter, read, write};
 use crate::typed::{Claim, Model, TypeId, TypeKind};
 use mu_base::{Diagnostic, Span, narrow};
 use mu_cubicle::origin::{
@@ -37,7 +37,7 @@ pub struct ModelInstance<'p> {
     node: TypeId,
     size: u32,
     correspondence: &'p Correspondence,
-    machine: Machine<'p>,
+    interpreter: Interpreter<'p>,
     parts: Vec<OriginPart>,
     /// The fields of the parts, in the same order.
     fields: Vec<PartField>,
@@ -67,7 +67,7 @@ impl<'p> ModelInstance<'p> {
             node,
             size: *size,
             correspondence,
-            machine: Machine::new(program, model.claims.len(), poll),
+            interpreter: Interpreter::new(program, model.claims.len(), poll),
             parts: Vec::new(),
             fields: Vec::new(),
         };
@@ -169,20 +169,23 @@ impl<'p> ModelInstance<'p> {
     /// Writes a state to the memory.
     fn load(&mut self, state: &OriginState) {
         let (types, layout) = (&self.model.types, &self.program.layout);
-        self.machine.memory.fill(0);
+        self.interpreter.memory.fill(0);
         for (field, value) in self.fields.iter().zip(state) {
             let value = value.and_then(|at| types.value_at(field.ty, u64::from(at)));
             let code = value.map(|v| field.values.code(layout.own(self.model, field.ty, v)));
             let width = field.values.width;
-            write(&mut self.machine.memory, field.offset, width, code.unwrap_or(0));
+            write(&mut self.interpreter.memory, field.offset, width, code.unwrap_or(0));
         }
     }
     /// Reads a state from the memory.
     fn state(&self) -> OriginState {
         let (types, layout) = (&self.model.types, &self.program.layout);
         let value = |field: &PartField| {
-            let own =
-                field.values.value(read(&self.machine.memory, field.offset, field.values.width))?;
+            let own = field.values.value(read(
+                &self.interpreter.memory,
+                field.offset,
+                field.values.width,
+            ))?;
             let position = types.position(field.ty, layout.original(self.model, field.ty, own));
             position.map(|at| narrow::index(at as usize))
         };
@@ -200,13 +203,13 @@ impl<'p> ModelInstance<'p> {
     /// Executes a guard and a body. `None`: there is no step.
     fn run(&mut self, instance: &Instance, has_guard: bool) -> Option<Result<OriginState, String>> {
         if has_guard {
-            match self.machine.run(instance.guard) {
+            match self.interpreter.run(instance.guard) {
                 Ended::Yes => {}
                 Ended::Fault(at) => return self.failure(at).map(Err),
                 _ => return None,
             }
         }
-        match self.machine.run(instance.body) {
+        match self.interpreter.run(instance.body) {
             Ended::Done => Some(Ok(self.state())),
             Ended::Fault(at) => self.failure(at).map(Err),
             _ => None,
@@ -233,7 +236,7 @@ impl Origin for ModelInstance<'_> {
         // All transitions for start states have the place of the first.
         let place = model.starts.first().map_or(Span::default(), |s| s.span);
         for (at, instance) in program.starts.iter().enumerate() {
-            self.machine.memory.fill(0);
+            self.interpreter.memory.fill(0);
             if let Some(next) = self.run(instance, false) {
                 let rule = start_name(model, program, narrow::index(at));
                 out.push(OriginStep { rule, place, next });
@@ -260,7 +263,7 @@ impl Origin for ModelInstance<'_> {
         for (at, instance) in program.properties.iter().enumerate() {
             let is_invariant = model.properties[instance.number as usize].claim == Claim::Assert;
             self.load(state);
-            let text = match self.machine.run(instance.guard) {
+            let text = match self.interpreter.run(instance.guard) {
                 Ended::No if is_invariant => Some("it is false".to_string()),
                 Ended::Fault(at) => self.failure(at),
                 _ => None,

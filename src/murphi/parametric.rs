@@ -227,7 +227,7 @@ impl<'m> Translator<'m> {
             let name = rule.name.clone().unwrap_or_else(|| format!("rule {}", number + 1));
             for path in self.bind(&rule.bindings, Path::default())? {
                 let enabled = match &rule.guard {
-                    Some(guard) => self.holding(path, guard, true)?,
+                    Some(guard) => self.paths_with_condition(path, guard, true)?,
                     None => vec![path],
                 };
                 if enabled.iter().any(|path| !path.writes.is_empty()) {
@@ -244,7 +244,7 @@ impl<'m> Translator<'m> {
         for property in &model.properties {
             for path in self.bind(&property.bindings, Path::default())? {
                 // An assumption restricts the states; without it there are more.
-                let broken = self.holding(path, &property.condition, false)?;
+                let broken = self.paths_with_condition(path, &property.condition, false)?;
                 if property.claim == Claim::Assert {
                     let span = property.span;
                     self.failures.extend(broken.into_iter().map(|path| Failure { path, span }));
@@ -258,7 +258,12 @@ impl<'m> Translator<'m> {
         Ok(self.execute(path, body)?.into_iter().map(|(path, _)| path).collect())
     }
     /// Returns the paths on which a condition has a value.
-    fn holding(&mut self, path: Path, condition: &Expr, value: bool) -> Result<Vec<Path>> {
+    fn paths_with_condition(
+        &mut self,
+        path: Path,
+        condition: &Expr,
+        value: bool,
+    ) -> Result<Vec<Path>> {
         let all = self.condition(path, condition)?;
         Ok(all.into_iter().filter(|(_, is)| *is == value).map(|(path, _)| path).collect())
     }

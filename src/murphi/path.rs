@@ -8,7 +8,7 @@
 
 use crate::code::{Instance, Program};
 use crate::normal::Normal;
-use crate::run::{Ended, Machine};
+use crate::run::{Ended, Interpreter};
 use crate::search::{Broken, Culprit, Explored, Failure, priorities, sets};
 use crate::typed::{Binding, Claim, Frame, Model};
 
@@ -94,8 +94,8 @@ pub fn path(model: &Model, program: &Program, explored: &Explored) -> Option<Pat
         model,
         program,
         priorities: priorities(model, program),
-        machine: Machine::new(program, model.claims.len(), || false),
-        normal: Normal::excluding(
+        interpreter: Interpreter::new(program, model.claims.len(), || false),
+        normal: Normal::without_scalarsets(
             model,
             program,
             explored.symmetries > 1,
@@ -124,34 +124,35 @@ struct Replay<'p> {
     model: &'p Model,
     program: &'p Program,
     priorities: Vec<i64>,
-    machine: Machine<'p>,
+    interpreter: Interpreter<'p>,
     normal: Normal,
     state: Vec<u64>,
 }
 
 impl Replay<'_> {
-    /// Takes the state of the machine if it is in the orbit.
+    /// Takes the state of the interpreter if it is in the orbit.
     fn take(&mut self, goal: &[u64]) -> bool {
         let words = self.state.len();
-        self.normal.sort(&mut self.machine.memory);
-        let state = self.machine.memory[..words].to_vec();
-        self.normal.canonical(&mut self.machine.memory);
-        let found = self.machine.memory[..words] == *goal;
+        self.normal.sort(&mut self.interpreter.memory);
+        let state = self.interpreter.memory[..words].to_vec();
+        self.normal.canonical(&mut self.interpreter.memory);
+        let found = self.interpreter.memory[..words] == *goal;
         if found {
             self.state = state;
         }
         found
     }
     fn starts(&mut self, at: u32, goal: &[u64]) -> bool {
-        self.machine.memory.fill(0);
-        self.machine.run(self.program.starts[at as usize].body) == Ended::Done && self.take(goal)
+        self.interpreter.memory.fill(0);
+        self.interpreter.run(self.program.starts[at as usize].body) == Ended::Done
+            && self.take(goal)
     }
     fn load(&mut self) {
-        self.machine.memory[..self.state.len()].copy_from_slice(&self.state);
+        self.interpreter.memory[..self.state.len()].copy_from_slice(&self.state);
     }
     fn is_enabled(&mut self, at: u32) -> bool {
         self.load();
-        self.machine.run(self.program.rules[at as usize].guard) == Ended::Yes
+        self.interpreter.run(self.program.rules[at as usize].guard) == Ended::Yes
     }
     /// Returns the rules that can fire: of those that are enabled, the ones with the lowest number.
     fn fireable(&mut self) -> Vec<u32> {
@@ -164,25 +165,25 @@ impl Replay<'_> {
     }
     fn steps(&mut self, at: u32, goal: &[u64]) -> bool {
         self.is_enabled(at)
-            && self.machine.run(self.program.rules[at as usize].body) == Ended::Done
+            && self.interpreter.run(self.program.rules[at as usize].body) == Ended::Done
             && self.take(goal)
     }
     /// Returns the instance of an assumption that fails after a rule.
     fn failing_assumption(&mut self, rule: u32, number: u32) -> Option<u32> {
         let program = self.program;
         if !self.is_enabled(rule)
-            || self.machine.run(program.rules[rule as usize].body) != Ended::Done
+            || self.interpreter.run(program.rules[rule as usize].body) != Ended::Done
         {
             return None;
         }
-        self.normal.sort(&mut self.machine.memory);
+        self.normal.sort(&mut self.interpreter.memory);
         let words = self.state.len();
-        let after = self.machine.memory[..words].to_vec();
+        let after = self.interpreter.memory[..words].to_vec();
         let mut assumptions = (0..program.properties.len() as u32)
             .filter(|at| program.properties[*at as usize].number == number);
         assumptions.find(|at| {
-            self.machine.memory[..words].copy_from_slice(&after);
-            let ended = self.machine.run(program.properties[*at as usize].guard);
+            self.interpreter.memory[..words].copy_from_slice(&after);
+            let ended = self.interpreter.run(program.properties[*at as usize].guard);
             matches!(ended, Ended::Fault(_))
         })
     }
@@ -195,7 +196,7 @@ impl Replay<'_> {
             let broken = (0..program.properties.len()).find(|n| {
                 self.load();
                 program.properties[*n].number == number
-                    && self.machine.run(program.properties[*n].guard) == Ended::No
+                    && self.interpreter.run(program.properties[*n].guard) == Ended::No
             })?;
             return Some(Failure { broken: Broken::Invariant(broken as u32), ..failure });
         }
@@ -214,17 +215,20 @@ impl Replay<'_> {
             }
             Culprit::Guard(_) => (0..program.rules.len()).find_map(|n| {
                 self.load();
-                let ended = self.machine.run(program.rules[n].guard);
+                let ended = self.interpreter.run(program.rules[n].guard);
                 matches!(ended, Ended::Fault(_)).then_some(Culprit::Guard(n as u32))
             }),
             Culprit::Rule(_) => self.fireable().into_iter().find_map(|n| {
                 let fails = self.is_enabled(n)
-                    && matches!(self.machine.run(program.rules[n as usize].body), Ended::Fault(_));
+                    && matches!(
+                        self.interpreter.run(program.rules[n as usize].body),
+                        Ended::Fault(_)
+                    );
                 fails.then_some(Culprit::Rule(n))
             }),
             Culprit::Property(_) => (0..program.properties.len()).find_map(|n| {
                 self.load();
-                let ended = self.machine.run(program.properties[n].guard);
+                let ended = self.interpreter.run(program.properties[n].guard);
                 matches!(ended, Ended::Fault(_)).then_some(Culprit::Property(n as u32))
             }),
         }?;

@@ -1,9 +1,9 @@
 //! Interpreter of register code.
 //!
-//! A [`Machine`] has the memory, with the state in its first words, and the windows of registers. A
-//! run allocates nothing unless calls nest deeper than before. Every access is checked by the
-//! language's own bounds, so a wrong program ends as an internal error of an index, not as a wrong
-//! value.
+//! An [`Interpreter`] has the memory, with the state in its first words, and the windows of
+//! registers. A run allocates nothing unless calls nest deeper than before. Every access is checked
+//! by the language's own bounds, so a wrong program ends as an internal error of an index, not as a
+//! wrong value.
 
 use crate::code::{Arithmetic, Bits, MultisetShape, Op, Program, Relation, UNDEFINED, mask};
 use crate::lower::BASE;
@@ -83,7 +83,7 @@ struct Pending {
 }
 
 /// Memory and registers for one thread.
-pub struct Machine<'p> {
+pub struct Interpreter<'p> {
     program: &'p Program,
     /// The state, then locals.
     pub memory: Vec<u64>,
@@ -96,15 +96,15 @@ pub struct Machine<'p> {
     patience: u32,
 }
 
-impl<'p> Machine<'p> {
-    /// Creates a machine. `claims`: number of claims in statements. `poll` is called once in a
+impl<'p> Interpreter<'p> {
+    /// Creates an interpreter. `claims`: number of claims in statements. `poll` is called once in a
     /// while in long loops.
     pub fn new(
         program: &'p Program,
         claims: usize,
         poll: impl FnMut() -> bool + 'p,
-    ) -> Machine<'p> {
-        Machine {
+    ) -> Interpreter<'p> {
+        Interpreter {
             program,
             memory: vec![0; program.memory + 1],
             registers: vec![0; WINDOW],

@@ -6,7 +6,7 @@
 //! deadlocks, claims `cover`, liveness; `assume` discards states.
 //!
 //! A state is checked when it is new, and expanded in place: guards and rules work on the memory of
-//! the [`Machine`]; its first words are restored after each rule. Successors are collected in
+//! the [`Interpreter`]; its first words are restored after each rule. Successors are collected in
 //! batches, so that the memory accesses of their searches overlap. Invariant: states have numbers
 //! in the order of their distance from the start, so the path by parents is a shortest one. With
 //! symmetries the path is computed again as a run of the model itself ([`crate::path`]).
@@ -19,11 +19,11 @@ use crate::footprint::{footprint, has_assumption};
 use crate::guards::Guards;
 use crate::liveness::followed_scalarsets;
 use crate::normal::Normal;
-use crate::orders::{Asymmetry, Orders};
+use crate::order_check::{Asymmetry, OrderCheck};
 use crate::parents::Parents;
-use crate::run::{Ended, Machine};
+use crate::run::{Ended, Interpreter};
+use crate::run_cache::{LANES, RunCache};
 use crate::states::States;
-use crate::traces::{LANES, Traces};
 use crate::typed::{Claim, Model};
 use mu_base::Span;
 use mu_base::limits::{Budget, Stop};
@@ -162,12 +162,12 @@ struct Search<'p> {
     guards: Guards,
     /// Priorities of the instances of rules; empty if all are equal.
     priorities: Vec<i64>,
-    machine: Machine<'p>,
-    /// Remembered runs: two trees for each instance of a rule, one for each of a property.
-    traces: Traces,
+    interpreter: Interpreter<'p>,
+    /// Cached runs: two trees for each instance of a rule, one for each of a property.
+    run_cache: RunCache,
     normal: Normal,
     /// Check of the parts of the model that may depend on an order, and its result.
-    orders: Option<Box<Orders<'p>>>,
+    order_check: Option<Box<OrderCheck<'p>>>,
     asymmetry: Option<Asymmetry>,
     states: States,
     parents: Parents,
@@ -198,7 +198,7 @@ struct Search<'p> {
     /// Instances of properties by kind.
     invariants: Vec<u32>,
     assumptions: Vec<u32>,
-    /// Invariants that discard states, as [`discarding`].
+    /// Invariants that discard states, as [`discarding_invariants`].
     discarding: Vec<u32>,
     covers: Vec<u32>,
     liveness: Vec<u32>,
@@ -240,9 +240,9 @@ fn explore_with(
     asymmetries: &[Asymmetry],
     (budget, progress): (&Budget, &mut dyn FnMut(u64, u64)),
 ) -> Result<Explored, Asymmetry> {
-    let normal = Normal::excluding(model, program, options.symmetry, sets(asymmetries));
+    let normal = Normal::without_scalarsets(model, program, options.symmetry, sets(asymmetries));
     let poll = budget.clone();
-    let orders = Orders::new(model, program, &normal, move || poll.check(0).is_err())?;
+    let order_check = OrderCheck::new(model, program, &normal, move || poll.check(0).is_err())?;
     let poll = budget.clone();
     let of = |claim: Claim| -> Vec<u32> {
         let all = program.properties.iter().enumerate();
@@ -258,10 +258,10 @@ fn explore_with(
         options,
         guards: Guards::new(&program.rules),
         priorities: priorities(model, program),
-        machine: Machine::new(program, model.claims.len(), move || poll.check(0).is_err()),
-        traces: Traces::new(words, 2 * program.rules.len() + program.properties.len()),
+        interpreter: Interpreter::new(program, model.claims.len(), move || poll.check(0).is_err()),
+        run_cache: RunCache::new(words, 2 * program.rules.len() + program.properties.len()),
         normal,
-        orders: orders.map(Box::new),
+        order_check: order_check.map(Box::new),
         asymmetry: None,
         states: States::new(words, program.layout.state_bits as usize),
         parents: Parents::default(),
@@ -283,7 +283,7 @@ fn explore_with(
         stop: Stop::Complete,
         invariants: checked(of(Claim::Assert)),
         assumptions: of(Claim::Assume),
-        discarding: discarding(model, program, model.properties.len()),
+        discarding: discarding_invariants(model, program, model.properties.len()),
         covers: checked(of(Claim::Cover)),
         liveness: checked(of(Claim::Liveness)),
         covered: Vec::new(),
@@ -306,7 +306,7 @@ pub(crate) fn sets(asymmetries: &[Asymmetry]) -> u64 {
 
 /// Returns the instances of the first `own` properties that are invariants, up to the last one with
 /// an `assume` in a function, which discards the state; none if no invariant has one.
-pub(crate) fn discarding(model: &Model, program: &Program, own: usize) -> Vec<u32> {
+pub(crate) fn discarding_invariants(model: &Model, program: &Program, own: usize) -> Vec<u32> {
     let is_invariant = |at: &u32| {
         let number = program.properties[*at as usize].number as usize;
         number < own && model.properties[number].claim == Claim::Assert
@@ -330,7 +330,7 @@ impl Explored {
     pub fn all_states(&self, model: &Model, program: &Program) -> u64 {
         let words = program.layout.words;
         let excluded = sets(&self.asymmetries);
-        let mut normal = Normal::excluding(model, program, self.symmetries > 1, excluded);
+        let mut normal = Normal::without_scalarsets(model, program, self.symmetries > 1, excluded);
         let mut all = ahash::AHashSet::default();
         let mut state = vec![0; words];
         let exchanges = normal.exchanges();
@@ -355,28 +355,28 @@ impl Search<'_> {
     fn run(&mut self, budget: &Budget, progress: &mut dyn FnMut(u64, u64)) -> u32 {
         let program = self.program;
         let guards = std::mem::take(&mut self.guards);
-        if let Some(orders) = &mut self.orders {
-            self.asymmetry = orders.check_starts().err();
-            if self.ended() {
+        if let Some(order_check) = &mut self.order_check {
+            self.asymmetry = order_check.check_starts().err();
+            if self.has_ended() {
                 return 0;
             }
         }
         for (at, start) in program.starts.iter().enumerate() {
-            self.machine.memory.fill(0);
-            match self.machine.run(start.body) {
+            self.interpreter.memory.fill(0);
+            match self.interpreter.run(start.body) {
                 Ended::Done => self.collect(NO_PARENT, (0, 0), u64::MAX),
                 Ended::Fault(pc) => self.fault(pc, Culprit::Start(at as u32), None),
                 Ended::Stopped => self.record_stop(budget),
                 _ => {}
             }
             self.flush(budget);
-            if self.ended() {
+            if self.has_ended() {
                 return 0;
             }
         }
         let (mut depth, mut level_end) = (0, self.states.len());
         let (mut number, mut checked) = (0, 0);
-        while number < self.states.len() && !self.ended() {
+        while number < self.states.len() && !self.has_ended() {
             progress(self.states.len() as u64, self.rules);
             let memory = number >= checked;
             checked = if memory { number + POLL_MEMORY } else { checked };
@@ -396,7 +396,7 @@ impl Search<'_> {
         }
         depth
     }
-    fn ended(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.failure.is_some() || self.asymmetry.is_some() || self.stop != Stop::Complete
     }
     fn record_stop(&mut self, budget: &Budget) {
@@ -409,7 +409,8 @@ impl Search<'_> {
         };
         self.failure = Some(Failure { broken: Broken::Fault(fault, span), culprit, state });
     }
-    /// Evaluates an instance of a property in the state of the machine. `None` if the search ended.
+    /// Evaluates an instance of a property in the state of the interpreter. `None` if the search
+    /// ended.
     fn holds(
         &mut self,
         at: u32,
@@ -419,7 +420,7 @@ impl Search<'_> {
         let guard = self.program.properties[at as usize].guard;
         let root = 2 * self.program.rules.len() + at as usize;
         let code = (Some(guard), None);
-        match self.traces.run(&mut self.machine, (root, 0), code, words).1 {
+        match self.run_cache.run(&mut self.interpreter, (root, 0), code, words).1 {
             Ended::Yes => Some(true),
             Ended::Fault(pc) => {
                 self.fault(pc, Culprit::Property(at), state);
@@ -465,8 +466,8 @@ impl Search<'_> {
         }
         touched
     }
-    /// Checks the properties of a new state, which the machine has; of the invariants those of some
-    /// classes. False if the search ends.
+    /// Checks the properties of a new state, which the interpreter has; of the invariants those of
+    /// some classes. False if the search ends.
     fn check_state(&mut self, number: u32, state: &[u64], touched: u64, budget: &Budget) -> bool {
         for n in 0..self.invariants.len() {
             let at = self.invariants[n];
@@ -506,7 +507,7 @@ impl Search<'_> {
     }
     fn restore_if(&mut self, property: u32, state: &[u64]) {
         if self.program.properties[property as usize].writes_in_guard {
-            self.machine.memory[..state.len()].copy_from_slice(state);
+            self.interpreter.memory[..state.len()].copy_from_slice(state);
         }
     }
     /// Fires all enabled rules in some states of one distance; of rules with different priorities
@@ -529,13 +530,13 @@ impl Search<'_> {
             });
         }
         let has_hidden = !self.priorities.is_empty();
-        let all = (has_hidden && self.orders.is_some()).then(|| selected.clone());
+        let all = (has_hidden && self.order_check.is_some()).then(|| selected.clone());
         if has_hidden {
             self.keep_lowest(&mut selected, &block, first, budget);
         }
-        if let Some(orders) = &mut self.orders {
+        if let Some(order_check) = &mut self.order_check {
             let all = all.as_ref().unwrap_or(&selected);
-            self.asymmetry = orders.check_block(&block, words, (all, &selected)).err();
+            self.asymmetry = order_check.check_block(&block, words, (all, &selected)).err();
         }
         for (rule, some) in selected.iter_mut().enumerate() {
             for some in some.chunks(LANES) {
@@ -543,13 +544,13 @@ impl Search<'_> {
                 for (lane, (at, guard)) in lanes.iter_mut().zip(some) {
                     *lane = (self.root(rule as u32, *guard), *at as usize * words);
                 }
-                let starts = self.traces.descend(&lanes[..some.len()], &block);
+                let starts = self.run_cache.descend(&lanes[..some.len()], &block);
                 for ((at, guard), start) in some.iter().zip(starts) {
                     if self.broken.as_ref().is_some_and(|b| b.0 < (*at, rule as u32)) {
                         continue;
                     }
                     let state = &block[*at as usize * words..(*at as usize + 1) * words];
-                    put(&mut self.machine.memory, state);
+                    put(&mut self.interpreter.memory, state);
                     self.fire((rule as u32, *guard, start), state, (first, *at), budget);
                     if let Some(failure) = self.failure.take() {
                         self.broken = Some(((*at, rule as u32), failure));
@@ -581,7 +582,7 @@ impl Search<'_> {
         for (rule, some) in selected.iter_mut().enumerate() {
             some.retain(|(at, guard)| {
                 let state = &block[*at as usize * words..(*at as usize + 1) * words];
-                self.machine.memory[..words].copy_from_slice(state);
+                self.interpreter.memory[..words].copy_from_slice(state);
                 let enabled = self.is_enabled(rule as u32, *guard, first + at, budget);
                 if let Some(failure) = self.failure.take() {
                     let order = (*at, rule as u32);
@@ -622,8 +623,8 @@ impl Search<'_> {
             }
         }
     }
-    /// Decides the guard of an instance in the state of the machine. `None` if it fails, or if the
-    /// search ends.
+    /// Decides the guard of an instance in the state of the interpreter. `None` if it fails, or if
+    /// the search ends.
     #[inline(always)]
     fn is_enabled(
         &mut self,
@@ -633,7 +634,7 @@ impl Search<'_> {
         budget: &Budget,
     ) -> Option<bool> {
         let Some(guard) = guard else { return Some(true) };
-        match self.machine.run(guard) {
+        match self.interpreter.run(guard) {
             Ended::Yes => Some(true),
             Ended::Fault(pc) => {
                 self.fault(pc, Culprit::Guard(at), Some(number));
@@ -651,7 +652,7 @@ impl Search<'_> {
     fn root(&self, rule: u32, guard: Option<u32>) -> usize {
         2 * rule as usize + usize::from(guard != self.program.rules[rule as usize].rest)
     }
-    /// Runs an instance, if its guard is true, in a state of the block, which the machine has.
+    /// Runs an instance, if its guard is true, in a state of the block, which the interpreter has.
     #[inline(always)]
     fn fire(
         &mut self,
@@ -664,7 +665,7 @@ impl Search<'_> {
         let instance = &self.program.rules[rule as usize];
         let root = self.root(rule, guard);
         let code = (guard, Some(instance.body));
-        match self.traces.run(&mut self.machine, (root, start), code, current) {
+        match self.run_cache.run(&mut self.interpreter, (root, start), code, current) {
             (_, Ended::Done) => {}
             (in_guard, Ended::Fault(pc)) => {
                 let culprit = if in_guard { Culprit::Guard(rule) } else { Culprit::Rule(rule) };
@@ -676,13 +677,15 @@ impl Search<'_> {
         self.rules += 1;
         let mut moves = self.moves[at as usize];
         moves.enabled = true;
-        if differs(&self.machine.memory, current) {
-            self.normal.sort_changed(&mut self.machine.memory, current);
-            let changed = differs(&self.machine.memory, current);
+        if differs(&self.interpreter.memory, current) {
+            self.normal.sort_changed(&mut self.interpreter.memory, current);
+            let changed = differs(&self.interpreter.memory, current);
             moves.progress |= changed;
             if changed {
                 let touched = match self.normal.permutes() {
-                    true => self.touched_classes(&self.machine.memory[..current.len()], current),
+                    true => {
+                        self.touched_classes(&self.interpreter.memory[..current.len()], current)
+                    }
                     false => 0,
                 };
                 self.collect(number, (at, rule), touched);
@@ -692,29 +695,30 @@ impl Search<'_> {
         }
         self.moves[at as usize] = moves;
     }
-    /// Adds the state of the machine to the batch, unless an assumption discards it. `touched`:
+    /// Adds the state of the interpreter to the batch, unless an assumption discards it. `touched`:
     /// with symmetries the classes of invariants that it can violate.
     fn collect(&mut self, parent: u32, place: Order, touched: u64) {
         let words = self.program.layout.words;
         if parent == NO_PARENT {
-            self.normal.sort(&mut self.machine.memory);
+            self.normal.sort(&mut self.interpreter.memory);
         }
         if !self.assumptions.is_empty() || !self.discarding.is_empty() {
-            let state = self.machine.memory[..words].to_vec();
+            let state = self.interpreter.memory[..words].to_vec();
             let stays = (self.assumptions.is_empty() || self.is_assumed(parent))
-                && (self.discarding.is_empty() || !self.machine.discards(&self.discarding, &state));
+                && (self.discarding.is_empty()
+                    || !self.interpreter.discards(&self.discarding, &state));
             if !stays {
                 if self.asymmetry.is_none()
                     && self.failure.is_none()
-                    && let Some(orders) = &mut self.orders
+                    && let Some(order_check) = &mut self.order_check
                 {
-                    self.asymmetry = orders.check_discarded(&state).err();
+                    self.asymmetry = order_check.check_discarded(&state).err();
                 }
                 return;
             }
         }
-        self.normal.canonical(&mut self.machine.memory);
-        let state = &self.machine.memory[..words];
+        self.normal.canonical(&mut self.interpreter.memory);
+        let state = &self.interpreter.memory[..words];
         self.batch.extend_from_slice(state);
         self.hashes.push(States::hash(state));
         self.origins.push(parent);
@@ -723,11 +727,12 @@ impl Search<'_> {
             self.touched.push(touched);
         }
     }
-    /// Evaluates the assumptions in the state of the machine, as [`Machine::check_assumptions`].
+    /// Evaluates the assumptions in the state of the interpreter, as
+    /// [`Interpreter::check_assumptions`].
     fn is_assumed(&mut self, parent: u32) -> bool {
         let (words, budget) = (self.program.layout.words, Budget::default());
         let from = (parent != NO_PARENT).then_some(parent);
-        let state: Vec<u64> = self.machine.memory[..words].to_vec();
+        let state: Vec<u64> = self.interpreter.memory[..words].to_vec();
         let mut failed: Option<(u32, Failure)> = None;
         for n in 0..self.assumptions.len() {
             let at = self.assumptions[n];
@@ -740,7 +745,7 @@ impl Search<'_> {
                 (None, Some(failure)) => failed = failed.or(Some((number, failure))),
                 _ => return false,
             }
-            self.machine.memory[..words].copy_from_slice(&state);
+            self.interpreter.memory[..words].copy_from_slice(&state);
         }
         self.failure = failed.map(|f| f.1);
         self.failure.is_none()
@@ -795,7 +800,7 @@ impl Search<'_> {
                     self.touched_classes(state, &self.block[first..first + words])
                 };
                 if touched != 0 || checks {
-                    put(&mut self.machine.memory, state);
+                    put(&mut self.interpreter.memory, state);
                     if !self.check_state(number, state, touched, budget) {
                         break;
                     }
@@ -859,7 +864,7 @@ impl Search<'_> {
         None
     }
     fn finish(mut self, depth: u32) -> Explored {
-        let complete = !self.ended();
+        let complete = !self.has_ended();
         if complete
             && !self.liveness.is_empty()
             && let Some((at, state)) = self.dead_end()
@@ -889,9 +894,9 @@ impl Search<'_> {
             uncovered_claims = (0..self.model.claims.len() as u32)
                 .filter(|n| {
                     let also =
-                        self.orders.as_ref().is_some_and(|o| o.covered_claims()[*n as usize]);
+                        self.order_check.as_ref().is_some_and(|o| o.covered_claims()[*n as usize]);
                     self.model.claims[*n as usize].claim == Claim::Cover
-                        && !self.machine.covered[*n as usize]
+                        && !self.interpreter.covered[*n as usize]
                         && !also
                 })
                 .collect();
@@ -909,7 +914,7 @@ impl Search<'_> {
             memory,
             symmetries: self.normal.order(),
             asymmetries: Vec::new(),
-            suspects: self.orders.as_ref().map_or_else(Vec::new, |o| o.places()),
+            suspects: self.order_check.as_ref().map_or_else(Vec::new, |o| o.places()),
             parents: self.parents,
             store: self.states,
         }

@@ -175,7 +175,7 @@ impl States {
     }
     /// Returns the bytes of all words of a state but the last, and the bytes from there on.
     #[inline(always)]
-    fn stored(&self, number: usize) -> (&[[u8; 8]], &[u8]) {
+    fn split_words(&self, number: usize) -> (&[[u8; 8]], &[u8]) {
         let (words, rest) = self.all[number * self.bytes..].split_at(8 * (self.words - 1));
         (words.as_chunks().0, rest)
     }
@@ -192,7 +192,7 @@ impl States {
     /// Unpacks a state.
     #[inline(always)]
     pub fn get(&self, number: usize, state: &mut [u64]) {
-        let (words, rest) = self.stored(number);
+        let (words, rest) = self.split_words(number);
         for (word, eight) in state.iter_mut().zip(words) {
             *word = u64::from_le_bytes(*eight);
         }
@@ -231,7 +231,7 @@ impl States {
     }
     #[inline(always)]
     fn is(&self, number: u32, state: &[u64]) -> bool {
-        let (words, rest) = self.stored(number as usize);
+        let (words, rest) = self.split_words(number as usize);
         words.iter().zip(state).all(|(eight, word)| u64::from_le_bytes(*eight) == *word)
             && self.last(rest) == state[self.words - 1]
     }

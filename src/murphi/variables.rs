@@ -1,4 +1,4 @@
-//! Simple parts of the state with their names: what paths and formulas show of a state.
+//! Simple parts of the state with their names, for paths and formulas.
 
 use crate::layout::{Layout, Shape};
 use crate::run::read;
@@ -43,12 +43,14 @@ impl Variable {
 pub fn variables(model: &Model, layout: &Layout) -> Vec<Variable> {
     let mut all = Vec::new();
     for (global, offset) in model.globals.iter().zip(&layout.globals) {
-        parts(model, layout, (global.ty, *offset, None), &global.name, &mut all);
+        collect_parts(model, layout, (global.ty, *offset, None), &global.name, &mut all);
     }
     all
 }
 
-fn parts(
+/// Adds the simple parts of a part with this type and offset; `slot`: the bit of the multiset's
+/// slot that contains it.
+fn collect_parts(
     model: &Model,
     layout: &Layout,
     (ty, offset, slot): (TypeId, u32, Option<u32>),
@@ -69,7 +71,7 @@ fn parts(
             let TypeKind::Record { fields: named } = model.types.kind(ty) else { return };
             for ((at, inner), field) in fields.iter().zip(named) {
                 let name = format!("{name}.{}", field.name);
-                parts(model, layout, (*inner, offset + at, slot), &name, all);
+                collect_parts(model, layout, (*inner, offset + at, slot), &name, all);
             }
         }
         Shape::Array { low, count, stride, element, index } => {
@@ -78,7 +80,7 @@ fn parts(
                 let value = low + i64::from(n);
                 if simple.is_some_and(|s| s.contains(value)) {
                     let name = format!("{name}[{}]", layout.text(model, *index, value));
-                    parts(model, layout, (*element, offset + n * stride, slot), &name, all);
+                    collect_parts(model, layout, (*element, offset + n * stride, slot), &name, all);
                 }
             }
         }
@@ -93,7 +95,7 @@ fn parts(
                     slot,
                     is_slot: true,
                 });
-                parts(model, layout, (*element, at + 1, Some(at)), &name, all);
+                collect_parts(model, layout, (*element, at + 1, Some(at)), &name, all);
             }
         }
     }

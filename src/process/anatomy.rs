@@ -25,7 +25,7 @@ pub struct Anatomy {
     /// Variables of [`Automaton`]s that are no longer parameters, as terms over the parameters.
     pub defined: Substitution,
     /// Constants without equations that parameters hold where they are not live.
-    pub unused: Vec<OpId>,
+    pub placeholders: Vec<OpId>,
 }
 
 /// Component before composition.

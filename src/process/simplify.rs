@@ -292,7 +292,7 @@ pub fn control(process: &mut LinearProcess, open: &OpenConstants) {
 
 /// Removes parameters on which neither an action nor a condition depends, directly or through other
 /// parameters.
-pub fn dead(process: &mut LinearProcess) {
+pub fn remove_dead_parameters(process: &mut LinearProcess) {
     let of_var: AHashMap<VarId, usize> =
         process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
     let mut used = vec![false; process.params.len()];

@@ -334,7 +334,7 @@ impl Processes {
                 ProcKind::Allow(sets, self.boxed_process(p)?)
             }
             ProcessKind::Rename(pairs, p) => {
-                ProcKind::Rename(self.renaming(pairs)?, self.boxed_process(p)?)
+                ProcKind::Rename(self.check_renaming(pairs)?, self.boxed_process(p)?)
             }
             ProcessKind::Comm(rules, p) => {
                 ProcKind::Comm(self.communications(rules)?, self.boxed_process(p)?)
@@ -551,7 +551,7 @@ impl Processes {
             .collect()
     }
 
-    fn renaming(
+    fn check_renaming(
         &self,
         pairs: &[(ast::Ident, ast::Ident)],
     ) -> Result<Vec<(String, String)>, Diagnostic> {

@@ -228,7 +228,7 @@ impl Unfolding<'_> {
             special: &self.special,
             lists,
             keys: &keys,
-            unused: &self.process.anatomy.unused,
+            placeholders: &self.process.anatomy.placeholders,
             apply: &mut |e| match hidden.is_hidden_in(e) {
                 true => None,
                 false => engine.open(e, &[]).ok(),
@@ -598,7 +598,7 @@ impl Unfolding<'_> {
     fn split(&mut self, param: usize, value: &Expr, parts: &mut SplitFields) -> Option<()> {
         let candidate = self.candidates.get(&param)?;
         if candidate.shape.is_built()
-            && value.head().is_some_and(|op| self.process.anatomy.unused.contains(&op))
+            && value.head().is_some_and(|op| self.process.anatomy.placeholders.contains(&op))
             && let Some(init) = self.inits.get(&param).cloned().flatten()
         {
             return candidate.shape.split(&mut self.process.data.signature, &init, parts);

@@ -283,7 +283,7 @@ pub fn mcrl2(machine: &Machine) -> String {
     let count = machine.program.threads.len();
     let threads = if count == 1 { "thread" } else { "threads" };
     let _ = writeln!(out, "% A program of {count} {threads} under {}.", machine.memory.name());
-    if let Some(bound) = machine.bound.filter(|_| machine.memory.buffered()) {
+    if let Some(bound) = machine.bound.filter(|_| machine.memory.has_buffers()) {
         let _ = writeln!(out, "% A store buffer contains at most {bound} stores.");
     }
     let _ = writeln!(
@@ -299,7 +299,7 @@ pub fn mcrl2(machine: &Machine) -> String {
         out += "bits(none) = 8;\n";
     }
     out += ARITHMETIC;
-    if machine.memory.buffered() {
+    if machine.memory.has_buffers() {
         out += BUFFERS;
     }
     let _ = writeln!(out, "\n% The thread, the variable, values as signed numbers.\nact {LOCAL};");
@@ -562,7 +562,7 @@ fn memory_process(
 ) -> String {
     let cells = &machine.program.cells;
     let threads = machine.program.threads.len();
-    let buffered = machine.memory.buffered();
+    let buffered = machine.memory.has_buffers();
     let marks = machine.memory.marks_store_fences();
     let mut parameters: Vec<String> = names.iter().map(|n| format!("m_{n}: Nat")).collect();
     let mut values: Vec<String> = cells.iter().map(|c| c.initial.to_string()).collect();

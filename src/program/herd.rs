@@ -42,7 +42,7 @@ pub fn run(
 
 /// Searches an execution that decides a test: one that satisfies the proposition or, for `forall`,
 /// one that violates it.
-pub fn deciding(
+pub fn find_deciding_execution(
     test: &Litmus,
     memory: &'static dyn MemoryModel,
     requested: Option<u32>,

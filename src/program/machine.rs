@@ -131,7 +131,7 @@ impl Machine {
         let mut next = 0;
         for t in &program.threads {
             threads.push(next);
-            next += 1 + u32::from(memory.buffered()) + narrow::index(t.registers.len());
+            next += 1 + u32::from(memory.has_buffers()) + narrow::index(t.registers.len());
         }
         let none = Vec::new();
         let live = program
@@ -164,11 +164,14 @@ impl Machine {
     }
     /// Returns the slot of a thread's buffer, if the model has buffers.
     pub fn buffer_slot(&self, thread: usize) -> Option<usize> {
-        self.memory.buffered().then(|| self.threads[thread] as usize + 1)
+        self.memory.has_buffers().then(|| self.threads[thread] as usize + 1)
     }
     /// Returns the slot of a register.
     pub fn register_slot(&self, thread: usize, register: Register) -> usize {
-        self.threads[thread] as usize + 1 + usize::from(self.memory.buffered()) + register as usize
+        self.threads[thread] as usize
+            + 1
+            + usize::from(self.memory.has_buffers())
+            + register as usize
     }
     /// Returns the slot of a cell.
     pub fn cell_slot(&self, cell: usize) -> usize {

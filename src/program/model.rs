@@ -319,7 +319,7 @@ fn slots(m: &Machine) -> Vec<SlotInfo> {
             })
         };
         add("at", true);
-        if m.memory.buffered() {
+        if m.memory.has_buffers() {
             add("buffer", false);
         }
         thread.registers.iter().for_each(|r| add(&r.name, false));

@@ -181,7 +181,7 @@ pub(super) fn persistent_move(
         };
         let free = match &step.access {
             Access::None | Access::Fence(_) => true,
-            Access::Write { .. } if machine.memory.buffered() => true,
+            Access::Write { .. } if machine.memory.has_buffers() => true,
             Access::Read { .. } => cells(machine.place(t, state)) & others(t).writes == 0,
             Access::Write { .. } | Access::Update { .. } => {
                 let other = others(t);

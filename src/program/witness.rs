@@ -118,7 +118,7 @@ fn replay(machine: &Machine, path: &[Move]) -> Result<Execution, Diagnostic> {
                 make(EventKind::Read, cell, value, 0, own.or_else(|| newest(cell)))
             }
             machine::MoveEffect::Write { cell, value } => {
-                if machine.memory.buffered() {
+                if machine.memory.has_buffers() {
                     waiting[thread].push((cell, new));
                 } else {
                     coherence[cell as usize].push(new);

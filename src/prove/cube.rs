@@ -83,7 +83,7 @@ impl Cube {
     }
     /// Returns the cube with additional unconstrained processes.
     #[must_use]
-    pub fn widened(&self, signature: &Signature, processes: usize) -> Cube {
+    pub fn add_processes(&self, signature: &Signature, processes: usize) -> Cube {
         let wide = |a: &Atom| match a {
             Atom::In(c, set) if signature.sort(*c) == SymbolSort::Process => {
                 Atom::In(*c, map_set(*set, self.processes, processes, |p| p))

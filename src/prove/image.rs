@@ -235,11 +235,11 @@ impl Image<'_> {
             .map_or_else(|| self.binding[usize::from(template)], |b| b.1)
     }
     /// True if the access is locked: it reads and writes memory at one moment.
-    fn locked(&self) -> bool {
+    fn is_locked(&self) -> bool {
         self.rule.reads && self.rule.writes
     }
     fn value(&self, value: &RuleValue, bound: &[(u8, u8)]) -> RuleValue {
-        let locked = self.locked();
+        let locked = self.is_locked();
         let weak = &self.signature().weak;
         instantiate(value, &|p| self.process(p, bound), &|c| {
             if !weak[c.symbol()] || locked { c } else { c.with_view(Some((self.actor, 0))) }
@@ -264,7 +264,7 @@ impl Image<'_> {
             }
         }
         let fences = self.rule.fence || self.rule.universal.iter().any(|u| u.1.iter().any(|c| c.1));
-        let pending = (self.rule.reads || fences) && !self.locked();
+        let pending = (self.rule.reads || fences) && !self.is_locked();
         if pending {
             let old = stages::of(&post, self.actor);
             if old.len() >= MAX_STAGES {
@@ -306,7 +306,7 @@ impl Image<'_> {
         let viewers = stages::viewers(post);
         let own = stages::of(post, self.actor);
         let forced =
-            if self.locked() { own.first().copied() } else { stages::fence(post, self.actor) };
+            if self.is_locked() { own.first().copied() } else { stages::fence(post, self.actor) };
         let own_after: Vec<(u8, u8)> = own
             .iter()
             .filter(|s| forced.is_some_and(|f| **s >= f))
@@ -316,7 +316,7 @@ impl Image<'_> {
             |view: (u8, u8)| cells.iter().any(|c| c.view() == Some(view) && self.may_set(*c));
         let ending = stages::has_end(post);
         // The end of the run is not before a write that was in memory when its process continued.
-        let joint_forced = ending && (self.locked() || forced.is_some());
+        let joint_forced = ending && (self.is_locked() || forced.is_some());
         let mut found = Vec::new();
         for joint_after in [false, true] {
             if joint_forced && !joint_after || joint_after && !ending {
@@ -589,7 +589,7 @@ impl Image<'_> {
                 continue;
             }
             literals.retain(|l| *l != Literal::True);
-            if *fence && !self.locked() {
+            if *fence && !self.is_locked() {
                 literals.push(Literal::Atom(Atom::Fence(self.actor, 0)));
             }
             if literals.is_empty() {

@@ -73,7 +73,7 @@ fn cubes(
                 .filter_map(|l| if let Literal::Atom(a) = l { Some(a) } else { None })
                 .collect();
             let Some(cube) = Cube::new(&rules.signature, processes, atoms) else { continue };
-            let cube = if all { cube.widened(&rules.signature, processes) } else { cube };
+            let cube = if all { cube.add_processes(&rules.signature, processes) } else { cube };
             if !found.contains(&cube) {
                 found.push(cube);
             }

@@ -36,7 +36,7 @@ impl Features {
         self.0.iter().zip(&other.0).all(|(a, b)| a & !b == 0)
     }
     /// Returns the number of features that the other set lacks.
-    pub fn missing(&self, other: &Features) -> usize {
+    pub fn count_missing(&self, other: &Features) -> usize {
         self.0.iter().zip(&other.0).map(|(a, b)| (a & !b).count_ones() as usize).sum()
     }
     /// Returns the features of a cube.
@@ -195,7 +195,7 @@ impl<'a> MatchedCube<'a> {
     /// Prepares the cube. There is always a process, so a cube that names none gets one.
     pub fn new(signature: &'a Signature, cube: &'a Cube) -> MatchedCube<'a> {
         let cube = if cube.processes == 0 {
-            Cow::Owned(cube.widened(signature, 1))
+            Cow::Owned(cube.add_processes(signature, 1))
         } else {
             Cow::Borrowed(cube)
         };
@@ -444,7 +444,7 @@ impl<'a> MatchedCube<'a> {
     /// cube, up to the limit on assignments. An empty list means that it covers the cube.
     fn residues(&mut self, pattern: &CubePattern, most: usize, out: &mut Vec<Vec<Atom>>) {
         if pattern.cube.processes > self.cube.processes
-            || pattern.features.missing(&self.features) > 2 * most
+            || pattern.features.count_missing(&self.features) > 2 * most
         {
             return;
         }

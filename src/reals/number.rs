@@ -62,7 +62,7 @@ impl Real {
 
     /// Returns the negation.
     #[must_use]
-    pub fn negated(&self) -> Self {
+    pub fn negation(&self) -> Self {
         match self {
             Real::Minus => Real::Plus,
             Real::Plus => Real::Minus,

@@ -176,7 +176,7 @@ impl Solver<'_> {
             .enumerate()
             .for_each(|(at, n)| self.place[*n as usize] = narrow::index(at));
         // Greatest solutions are the negations of the least ones of the dual equations.
-        let signed = |value: &Real| if sign { value.clone() } else { value.negated() };
+        let signed = |value: &Real| if sign { value.clone() } else { value.negation() };
         let place = &self.place;
         let arg = |a: &NodeId| match place[*a as usize] {
             NOWHERE => Arg::Value(signed(&known[*a as usize])),

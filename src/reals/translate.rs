@@ -401,7 +401,7 @@ impl<'f> Translation<'f> {
                 let value = self.value(e, scope)?;
                 let value = self.real(&value, e.span)?;
                 let slope = self.slope(e, &value, negated, scope)?;
-                let node = self.number(if negated { value.negated() } else { value });
+                let node = self.number(if negated { value.negation() } else { value });
                 slope.into_iter().for_each(|s| _ = self.growth.leaves.insert(node, s));
                 Ok(node)
             }
@@ -604,7 +604,7 @@ impl<'f> Translation<'f> {
         let steps: Vec<(LabelId, DistId)> = self.system.steps(state).collect();
         let mut nodes = Vec::with_capacity(steps.len());
         for (label, dist) in steps {
-            for solution in self.fitting(modality, label, scope)?.iter() {
+            for solution in self.match_label(modality, label, scope)?.iter() {
                 let mut inner = scope.clone();
                 inner.extend(modality.given.iter().copied().zip(solution.iter().cloned()));
                 nodes.push(self.mean(dist, after, negated, &inner)?);
@@ -614,7 +614,7 @@ impl<'f> Translation<'f> {
     }
 
     /// Returns the values of the determined variables with which a label matches a modality.
-    fn fitting(
+    fn match_label(
         &mut self,
         modality: &Modality<'f>,
         label: LabelId,

@@ -388,7 +388,7 @@ mod tests {
     use mu_litmus::code::Arch;
     use mu_litmus::file::ParserOptions;
     use mu_litmus::paths::PathBounds;
-    use mu_litmus::report::deciding;
+    use mu_litmus::report::find_deciding_execution;
     use mu_litmus::{Judge, parse};
 
     fn deciding_execution(model: &str) -> DecidingExecution {
@@ -398,7 +398,10 @@ mod tests {
         let judge =
             Judge::compile(&mut SourceMap::new(), Arch::X86, "m.cat", model, &resolver).unwrap();
         let test = parse(SourceId::FIRST, text, ParserOptions::default()).unwrap();
-        deciding(test, &judge, PathBounds { loops: 2 }, &Budget::default()).unwrap().0.unwrap()
+        find_deciding_execution(test, &judge, PathBounds { loops: 2 }, &Budget::default())
+            .unwrap()
+            .0
+            .unwrap()
     }
 
     #[test]

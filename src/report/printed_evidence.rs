@@ -234,7 +234,7 @@ fn path_steps(evidence: &Evidence) -> usize {
 
 /// Explains the last state of a path if it has no outgoing transitions and the model can explain
 /// it. `terminal`: see [`Model::deadlock_explainer`].
-pub fn ending(
+pub fn explain_ending(
     evidence: &Evidence,
     model: &dyn Model,
     terminal: &[String],

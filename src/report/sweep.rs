@@ -297,7 +297,7 @@ impl Sweep {
 
     /// Returns a table for people; columns that are empty throughout are left out. Reference
     /// figures are shown next to ours, by the first parameter that varies.
-    pub fn markdown(&self, reference: &Reference) -> String {
+    pub fn to_markdown(&self, reference: &Reference) -> String {
         let varied = self.varied_parameters();
         let mut fixed: Vec<String> = Vec::new();
         for name in self.parameters().into_iter().filter(|n| !varied.contains(n)) {
@@ -634,7 +634,7 @@ mod tests {
         assert_eq!(lines[1], "explore,9,\"1,2\",1234,,,,2.500,2560000000,complete,,");
         assert_eq!(lines[3], "f|g,2,\"1,2\",500,,1500,true,0.750,20000000,complete,,");
         let reference = Reference::read("explore,9,1234,99.5\nexplore,10,OOM,OOM\n").unwrap();
-        let markdown = sweep.markdown(&reference);
+        let markdown = sweep.to_markdown(&reference);
         assert!(
             markdown.contains("with `k=1,2`") && markdown.contains("mu-check sweep \"m\""),
             "{markdown}"

@@ -149,7 +149,7 @@ impl Arena<'_, '_> {
             if goals.iter().all(|set| set.is_empty()) {
                 return false;
             }
-            let able = self.reaching(goals, &rest, &left);
+            let able = self.backward_closure(goals, &rest, &left);
             if able == rest {
                 return true;
             }
@@ -214,7 +214,12 @@ impl Arena<'_, '_> {
     }
 
     /// Returns the vertices of a family that reach `goals` by at least one step within it.
-    fn reaching(&mut self, goals: Family, within: &Family, left: &[PermittedMove]) -> Family {
+    fn backward_closure(
+        &mut self,
+        goals: Family,
+        within: &Family,
+        left: &[PermittedMove],
+    ) -> Family {
         let mut found = self.nothing();
         let mut fresh = goals;
         let base = self.hold(within);

@@ -41,7 +41,7 @@ impl ReachSearch<'_> {
         let plan = member.matches;
         let mut enabled = Ldd::EMPTY;
         for set in member.sets.enabled.values().copied().collect::<Vec<_>>() {
-            let some = self.manager.matching(states, set, plan);
+            let some = self.manager.select_matches(states, set, plan);
             enabled = self.manager.union(enabled, some);
         }
         enabled
@@ -87,7 +87,7 @@ impl ReachSearch<'_> {
         let plan = member.matches;
         let mut sum = BigUint::zero();
         for (number, set) in member.sets.enabled.clone() {
-            let enabled = self.manager.matching(states, set, plan);
+            let enabled = self.manager.select_matches(states, set, plan);
             sum += self.manager.count(enabled) * number;
         }
         sum

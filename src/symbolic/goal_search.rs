@@ -74,13 +74,14 @@ impl<'m> ReachSearch<'m> {
                 let mut actions = vec![LevelAction::Skip; level + 1];
                 actions[level] = LevelAction::Require(value);
                 let plan = self.manager.plan_of(&actions);
-                goals = self.manager.matching(set, Ldd::UNIT, plan);
+                goals = self.manager.select_matches(set, Ldd::UNIT, plan);
             }
             Goal::Label(_) => {
                 for i in 0..self.relations.len() {
                     self.learn(i, set, false);
                     for member in &self.relations[i].members {
-                        let able = self.manager.matching(set, member.sets.goal, member.matches);
+                        let able =
+                            self.manager.select_matches(set, member.sets.goal, member.matches);
                         goals = self.manager.union(goals, able);
                     }
                 }

@@ -116,7 +116,7 @@ fn help(
                 }
                 HelperTask::Matches { set, shorts } => {
                     for &(short, plan) in search.manager.ahead(shorts) {
-                        search.manager.matching(*set, short, plan);
+                        search.manager.select_matches(*set, short, plan);
                     }
                 }
             }

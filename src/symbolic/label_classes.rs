@@ -115,7 +115,7 @@ impl ReachSearch<'_> {
     pub(super) fn sources(&mut self, set: Ldd, relation: usize, rows: Ldd) -> Ldd {
         let (source, matches) = (self.relations[relation].source, self.relations[relation].matches);
         let short = self.manager.project(rows, source);
-        self.manager.matching(set, short, matches)
+        self.manager.select_matches(set, short, matches)
     }
 }
 

@@ -112,7 +112,7 @@ impl ObservedSearch<'_, '_> {
             if self.search.is_halted() {
                 return Ok(None);
             }
-            if let Some((place, vector)) = self.meeting(&ends) {
+            if let Some((place, vector)) = self.find_common_state(&ends) {
                 let [front, back] = ends;
                 return self.path_through(front, back, target, (place, vector)).map(Some);
             }
@@ -147,7 +147,7 @@ impl ObservedSearch<'_, '_> {
     }
 
     /// Returns a pair in both last layers.
-    fn meeting(&mut self, [front, back]: &[Layers; 2]) -> Option<(usize, Vec<u32>)> {
+    fn find_common_state(&mut self, [front, back]: &[Layers; 2]) -> Option<(usize, Vec<u32>)> {
         front.front().iter().find_map(|(&place, &set)| {
             let common = self.search.manager.intersect(set, *back.front().get(&place)?);
             Some((place, self.search.manager.pick(common)?))
@@ -169,7 +169,7 @@ impl ObservedSearch<'_, '_> {
                 }
             }
             PathTarget::Test(_, q) => {
-                let failing = self.failing(q, all)?;
+                let failing = self.deciding_states(q, all)?;
                 for edge in outline.edges.iter().filter(|e| e.to == q) {
                     let plan = self.search.relations[edge.relation].image[0];
                     let before = self.search.manager.relprev(failing, edge.rows, plan, all);
@@ -265,7 +265,7 @@ impl ObservedSearch<'_, '_> {
                         return Ok(false);
                     }
                     let after = watch.search.manager.singleton(to);
-                    Ok(!watch.failing(q, after)?.is_empty())
+                    Ok(!watch.deciding_states(q, after)?.is_empty())
                 })?
             }
         };

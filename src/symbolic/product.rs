@@ -277,7 +277,7 @@ impl<'a, 'm> ObservedSearch<'a, 'm> {
     /// Adds states to an obligation. Returns true if that decides.
     fn bring(&mut self, from: Option<usize>, to: u32, set: Ldd) -> Result<bool, Diagnostic> {
         if self.test(to)?.is_some() {
-            return Ok(!self.failing(to, set)?.is_empty());
+            return Ok(!self.deciding_states(to, set)?.is_empty());
         }
         let fresh = self.places.len();
         let place = *self.place_of.entry(to).or_insert(fresh);
@@ -310,23 +310,25 @@ impl<'a, 'm> ObservedSearch<'a, 'm> {
     }
 
     /// Returns the states of a set that decide an obligation that is a test.
-    pub fn failing(&mut self, obligation: u32, set: Ldd) -> Result<Ldd, Diagnostic> {
+    pub fn deciding_states(&mut self, obligation: u32, set: Ldd) -> Result<Ldd, Diagnostic> {
         let Some(test) = self.test(obligation)? else { return Ok(Ldd::EMPTY) };
-        let fine = self.passing(&test, set);
+        let fine = self.states_that_pass(&test, set);
         Ok(self.search.manager.minus(set, fine))
     }
 
-    fn passing(&mut self, test: &LabelTest, set: Ldd) -> Ldd {
+    fn states_that_pass(&mut self, test: &LabelTest, set: Ldd) -> Ldd {
         match test {
             LabelTest::Constant(true) => set,
             LabelTest::Constant(false) => Ldd::EMPTY,
             LabelTest::Not(test) => {
-                let passing = self.passing(test, set);
+                let passing = self.states_that_pass(test, set);
                 self.search.manager.minus(set, passing)
             }
-            LabelTest::All(list) => list.iter().fold(set, |set, test| self.passing(test, set)),
+            LabelTest::All(list) => {
+                list.iter().fold(set, |set, test| self.states_that_pass(test, set))
+            }
             LabelTest::Any(list) => list.iter().fold(Ldd::EMPTY, |done, test| {
-                let passing = self.passing(test, set);
+                let passing = self.states_that_pass(test, set);
                 self.search.manager.union(done, passing)
             }),
             LabelTest::Leaves(labels) => {

@@ -325,7 +325,8 @@ impl<'m> Stream<'m> {
         is_end: bool,
         finals: &[(u32, u64, u32)],
     ) -> Result<Option<(Trace, Vec<u32>)>, Diagnostic> {
-        let waits = if is_end { vec![false; state.open.len()] } else { self.waiting(state) };
+        let waits =
+            if is_end { vec![false; state.open.len()] } else { self.waits_for_source(state) };
         let count = waits.iter().filter(|w| !**w).count();
         if count < state.open.len().div_ceil(2) {
             return Ok(None);
@@ -372,7 +373,7 @@ impl<'m> Stream<'m> {
     }
     /// True for each operation that waits for a source, or for an earlier operation of its thread
     /// that does.
-    fn waiting(&self, state: &State) -> Vec<bool> {
+    fn waits_for_source(&self, state: &State) -> Vec<bool> {
         let open = &state.open;
         let mut waits = vec![false; open.len()];
         let mut stores: AHashMap<(u32, u64), u32> = AHashMap::new();

@@ -1,4 +1,4 @@
-// The page of this machine in a real browser: `node test/studio.mjs MU-CHECK [FOLDER FOR SHOTS]`. A model is opened, broken, mended and checked; its
+// The local web page in a real browser: `node test/studio.mjs MU-CHECK [FOLDER FOR SHOTS]`. A model is opened, broken, mended and checked; its
 // counterexample is stepped through and compared with another, then walked along; a sweep is run and stopped; the system is drawn. Another page's requests are refused.
 
 import { spawn } from "node:child_process";

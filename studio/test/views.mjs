@@ -1,4 +1,4 @@
-// What a stranger looked for in the page of this machine and did not find: `node test/views.mjs MU-CHECK [FOLDER FOR SHOTS]`. The verdict, the reason and the run of
+// What a stranger looked for in the local web page and did not find: `node test/views.mjs MU-CHECK [FOLDER FOR SHOTS]`. The verdict, the reason and the run of
 // every command; walks that are random, saved and loaded; the way from a step to its line; interfaces; the page at 400 pixels.
 
 import { spawn } from "node:child_process";

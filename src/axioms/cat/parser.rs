@@ -383,13 +383,13 @@ impl Parser {
         Ok(Self::pattern(names))
     }
     fn bindings(&mut self) -> Parsed<Vec<LetBinding>> {
-        let mut out = vec![self.binding()?];
+        let mut out = vec![self.parse_binding()?];
         while self.word("and") {
-            out.push(self.binding()?);
+            out.push(self.parse_binding()?);
         }
         Ok(out)
     }
-    fn binding(&mut self) -> Parsed<LetBinding> {
+    fn parse_binding(&mut self) -> Parsed<LetBinding> {
         let from = self.span();
         let function = self.is_name() && !matches!(self.ahead(1), CatToken::Mark("=" | ","));
         if function {

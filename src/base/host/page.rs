@@ -165,7 +165,7 @@ pub fn process_id() -> u32 {
 }
 
 /// True if the user stops the run. The page limits how often it polls.
-pub fn stopped() -> bool {
+pub fn is_stop_requested() -> bool {
     HOST.get().is_some_and(|host| (host.stopped)())
 }
 

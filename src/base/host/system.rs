@@ -44,7 +44,7 @@ pub fn process_id() -> u32 {
 
 /// True if the user stops the run by a means other than signals.
 #[inline]
-pub const fn stopped() -> bool {
+pub const fn is_stop_requested() -> bool {
     false
 }
 
@@ -207,7 +207,7 @@ pub fn peak_resident_bytes() -> u64 {
 
 /// Reads the beginning of a small system file. It takes one read; reading to the end takes a dozen,
 /// because the system does not report the length of such a file.
-fn beginning(path: &str) -> Option<String> {
+fn read_beginning(path: &str) -> Option<String> {
     use std::io::Read;
     let mut bytes = [0; 4096];
     let length = std::fs::File::open(path).ok()?.read(&mut bytes).ok()?;
@@ -215,7 +215,7 @@ fn beginning(path: &str) -> Option<String> {
 }
 
 fn status_kib(key: &str) -> u64 {
-    let Some(text) = beginning("/proc/self/status") else { return 0 };
+    let Some(text) = read_beginning("/proc/self/status") else { return 0 };
     text.lines()
         .find_map(|l| l.strip_prefix(key))
         .and_then(|v| v.split_whitespace().next()?.parse().ok())
@@ -225,7 +225,7 @@ fn status_kib(key: &str) -> u64 {
 /// Returns the bytes of memory that this process may use: those of the machine, or those of its
 /// control group if less. `None` if the system reports neither.
 pub fn available_memory() -> Option<u64> {
-    let machine = beginning("/proc/meminfo").and_then(|text| {
+    let machine = read_beginning("/proc/meminfo").and_then(|text| {
         let kib: u64 = text
             .lines()
             .find_map(|l| l.strip_prefix("MemTotal:"))?
@@ -237,7 +237,7 @@ pub fn available_memory() -> Option<u64> {
     });
     let group = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
         .iter()
-        .find_map(|p| beginning(p)?.trim().parse::<u64>().ok());
+        .find_map(|p| read_beginning(p)?.trim().parse::<u64>().ok());
     match (machine, group) {
         (Some(m), Some(g)) => Some(m.min(g)),
         (m, g) => m.or(g),

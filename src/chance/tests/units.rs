@@ -1,4 +1,4 @@
-//! Files, quotients and comparisons against naive implementations, on random systems.
+//! Files, quotients and comparisons against naive_bisimilarity implementations, on random systems.
 
 use mu_base::ids::{LabelId, StateId};
 use mu_base::random::Random;
@@ -86,7 +86,7 @@ fn random_system(random: &mut Random) -> ProbabilisticSystem {
 }
 
 /// Computes bisimilar pairs by the definition: removes distinguishable pairs until nothing changes.
-fn naive(system: &ProbabilisticSystem) -> Vec<Vec<bool>> {
+fn naive_bisimilarity(system: &ProbabilisticSystem) -> Vec<Vec<bool>> {
     let n = system.state_count();
     let mut same = vec![vec![true; n]; n];
     loop {
@@ -120,13 +120,13 @@ fn naive(system: &ProbabilisticSystem) -> Vec<Vec<bool>> {
 
 #[test]
 fn quotients_agree_with_the_definition() {
-    let (mut merged, mut apart) = (0, 0);
+    let (mut merged, mut distinguished) = (0, 0);
     for seed in 0..400 {
         let mut random = Random::new(seed);
         let system = random_system(&mut random);
         let quotient = reduce(&system);
         assert!(bisimilar(&system, &quotient), "seed {seed}");
-        let same = naive(&quotient);
+        let same = naive_bisimilarity(&quotient);
         for (s, row) in same.iter().enumerate() {
             assert!(
                 row.iter().take(s).all(|same| !same),
@@ -136,12 +136,12 @@ fn quotients_agree_with_the_definition() {
         merged += usize::from(quotient.state_count() < system.state_count());
         assert_eq!(to_text(&read(&to_text(&system))), to_text(&system), "seed {seed}");
         let other = random_system(&mut random);
-        apart += usize::from(!bisimilar(&system, &other));
+        distinguished += usize::from(!bisimilar(&system, &other));
         assert_eq!(
             bisimilar(&system, &other),
             bisimilar(&quotient, &reduce(&other)),
             "seed {seed}"
         );
     }
-    assert!(merged > 50 && apart > 50, "{merged} {apart}");
+    assert!(merged > 50 && distinguished > 50, "{merged} {distinguished}");
 }

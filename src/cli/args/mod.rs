@@ -197,7 +197,7 @@ impl Command {
 impl Command {
     /// Returns the options for reading models other than specifications; `None` if the command has
     /// none.
-    pub fn reading(&self) -> Option<&ReadArgs> {
+    pub fn read_options(&self) -> Option<&ReadArgs> {
         Some(match self {
             Command::Check(a) => &a.reading,
             Command::Explore(a) => &a.reading,

@@ -65,7 +65,7 @@ fn without_effect(id: &str, applies_to: &str) -> Diagnostic {
 
 /// Returns all options of a command that may be without effect.
 fn rows(command: &Command) -> Vec<OptionRow> {
-    let mut rows = command.reading().map_or_else(Vec::new, |_| of_reading(&inputs(command)));
+    let mut rows = command.read_options().map_or_else(Vec::new, |_| of_reading(&inputs(command)));
     rows.extend(match command {
         Command::Program(a) => {
             let any = a.threads_of == ThreadCount::Any;

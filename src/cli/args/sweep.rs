@@ -82,7 +82,7 @@ pub enum EvidenceForm {
 
 impl EvidenceForm {
     /// Returns the file name extension.
-    pub fn ending(self) -> &'static str {
+    pub fn file_extension(self) -> &'static str {
         match self {
             Self::Svg => "svg",
             Self::Json => "json",

@@ -32,7 +32,8 @@ impl SimulatorSession {
             return Err("expected the command `simulate`".into());
         };
         let common = cli.command.common().cloned().unwrap_or_default();
-        let mut session = Session::new(common, cli.command.reading().cloned().unwrap_or_default());
+        let mut session =
+            Session::new(common, cli.command.read_options().cloned().unwrap_or_default());
         let loaded = session.load(&args.model, "none").map_err(|e| e.render(&session.sources))?;
         // The value lives as long as the instance, as in a process.
         let model: &'static Arc<dyn Model> = Box::leak(Box::new(loaded.model));

@@ -112,7 +112,8 @@ fn deciding_game(
     path: &Path,
     solver: &dyn Solver,
 ) -> Result<Game, Diagnostic> {
-    let equations = session.reading(|loading| EquationText::open(&Input::file(path), loading))?;
+    let equations =
+        session.with_loading(|loading| EquationText::open(&Input::file(path), loading))?;
     let mut unrolled = UnrollSelection::default();
     let mut first_error = None;
     loop {

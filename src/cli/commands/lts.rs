@@ -144,7 +144,8 @@ pub(crate) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
     // The specification was read for the transition system; read its parameters again for their
     // texts.
     let input = Input::file(&args.input);
-    let params = session.reading(|loading| mu_frontends::of(&input).parameters(&input, loading))?;
+    let params =
+        session.with_loading(|loading| mu_frontends::of(&input).parameters(&input, loading))?;
     let actions: serde_json::Map<String, Value> =
         i.actions.iter().map(|(n, c)| (n.clone(), json!(c))).collect();
     if session.common.format == Format::Json {

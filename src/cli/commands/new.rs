@@ -61,7 +61,7 @@ pub(crate) fn write_project(session: &Session, args: &NewArgs) -> Result<u8, Dia
     let command = format!("mu-check {} {}", files[0].0, formulas.join(" "));
     // A machine with an interface is also compared with memory models.
     let interface = files.iter().map(|f| f.0).find(|n| n.ends_with(".interface"));
-    let conform = interface.map(|interface| {
+    let conform_commands = interface.map(|interface| {
         let machine = format!("mu-check conform {} --interface {interface}", files[0].0);
         [
             format!("{machine} --operations 3"),
@@ -78,13 +78,16 @@ pub(crate) fn write_project(session: &Session, args: &NewArgs) -> Result<u8, Dia
             "folder": folder.display().to_string(),
             "files": files.iter().map(|f| f.0).collect::<Vec<_>>(),
             "command": command,
-            "conform": conform.unwrap_or_default().iter().filter(|c| !c.is_empty()).collect::<Vec<_>>(),
+            "conform": conform_commands.iter().flatten().collect::<Vec<_>>(),
         }))?,
         Format::Text => {
             let list: String = files.iter().map(|f| format!("  {}\n", f.0)).collect();
             let folder = folder.display();
-            let more: String =
-                conform.iter().flatten().map(|c| format!("      cd {folder} && {c}\n")).collect();
+            let more: String = conform_commands
+                .iter()
+                .flatten()
+                .map(|c| format!("      cd {folder} && {c}\n"))
+                .collect();
             print(&format!("{folder}:\n{list}next: cd {folder} && {command}\n{more}"))?;
         }
     }

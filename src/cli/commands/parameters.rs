@@ -12,7 +12,8 @@ use std::path::Path;
 pub(crate) fn print_parameters(session: &mut Session, model: &Path) -> Result<u8, Diagnostic> {
     session.common.define.clear();
     let input = Input::file(model);
-    let params = session.reading(|loading| mu_frontends::of(&input).parameters(&input, loading))?;
+    let params =
+        session.with_loading(|loading| mu_frontends::of(&input).parameters(&input, loading))?;
     match session.common.format {
         Format::Json => output::print_object(json!({ "declared": parameters_json(&params) }))?,
         Format::Text if params.is_empty() => {

@@ -188,7 +188,7 @@ fn event_text(m: &Machine, step: &InterleavingStep) -> String {
         MoveEffect::Read { cell: c, value } => {
             format!("reads {}={}", cell(c).name, number(c, value))
         }
-        MoveEffect::Write { cell: c, value } if m.memory.buffered() => {
+        MoveEffect::Write { cell: c, value } if m.memory.has_buffers() => {
             format!("buffers {}={}", cell(c).name, number(c, value))
         }
         MoveEffect::Write { cell: c, value } => {

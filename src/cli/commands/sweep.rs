@@ -101,7 +101,7 @@ pub(crate) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
     }
     print(&match session.common.format {
         Format::Json => sweep.json(),
-        Format::Text => sweep.markdown(&reference),
+        Format::Text => sweep.to_markdown(&reference),
     })?;
     Ok(match () {
         () if sweep.rows.iter().any(|r| r.verdict.as_deref() == Some("false")) => 1,
@@ -319,7 +319,7 @@ fn limits(session: &Session) -> String {
 fn write_all(args: &SweepArgs, sweep: &Sweep, reference: &Reference) -> Result<(), Diagnostic> {
     write_text(&args.out.join("sweep.json"), &sweep.json())?;
     write_text(&args.out.join("sweep.csv"), &sweep.csv())?;
-    write_text(&args.out.join("sweep.md"), &sweep.markdown(reference))?;
+    write_text(&args.out.join("sweep.md"), &sweep.to_markdown(reference))?;
     sweep
         .plots(reference)
         .iter()
@@ -378,12 +378,12 @@ impl Runner<'_> {
                 };
                 let row = match sweep.kept.iter().position(still) {
                     Some(at) => sweep.kept.remove(at),
-                    None if self.interrupted() => {
+                    None if self.is_interrupted() => {
                         interrupted = true;
                         break 'all;
                     }
                     None => match self.row(job, combination, &inputs, &bar)? {
-                        Some(row) if !self.interrupted() || row.is_complete() => row,
+                        Some(row) if !self.is_interrupted() || row.is_complete() => row,
                         _ => {
                             interrupted = true;
                             break 'all;
@@ -443,7 +443,7 @@ impl Runner<'_> {
             .chars()
             .map(|c| if c == ',' { c } else { plain(c) })
             .collect();
-        Some(folder.join(format!("{name}.{}", self.args.evidence_form.ending())))
+        Some(folder.join(format!("{name}.{}", self.args.evidence_form.file_extension())))
     }
 
     /// Returns the rows of an earlier run that are still valid. If some are not, all rows are saved
@@ -563,7 +563,7 @@ impl Runner<'_> {
         // Remove the file that an earlier run left.
         let _ = evidence.as_ref().map(host::fs::remove_file);
         let wait = || bar.note(|| format!("{what}: {:.0} s", start.elapsed().as_secs_f64()));
-        let ended = process::run(&self.words(job, combination), &|| self.interrupted(), &wait)?;
+        let ended = process::run(&self.words(job, combination), &|| self.is_interrupted(), &wait)?;
         let Some(Exit { how, out: stdout, err: stderr }) = ended else { return Ok(None) };
         let seconds = start.elapsed().as_secs_f64();
         let object: Value = serde_json::from_slice(&stdout).unwrap_or_default();
@@ -593,7 +593,7 @@ impl Runner<'_> {
             None => FAILED_ROW.into(),
         };
         // A terminal also sends the signal to the row's process: its answer still counts.
-        if row.stop == "interrupted" || (self.interrupted() && !row.is_complete()) {
+        if row.stop == "interrupted" || (self.is_interrupted() && !row.is_complete()) {
             return Ok(None);
         }
         if row.stop == FAILED_ROW {
@@ -638,7 +638,7 @@ impl Runner<'_> {
         Ok(Some(row))
     }
 
-    fn interrupted(&self) -> bool {
+    fn is_interrupted(&self) -> bool {
         is_interrupted(self.session)
     }
 }

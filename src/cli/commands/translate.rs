@@ -14,7 +14,8 @@ use mu_syntax::template::ExpandedText;
 use serde_json::json;
 use std::path::Path;
 
-/// Prints the instance, or the program with its memory, as plain mCRL2, after type checking.
+/// Prints the instance, or the program with its memory, as plain mCRL2, after type checking; or the
+/// translation to a `.cub` system, for `--to cubicle`.
 pub(crate) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Diagnostic> {
     if args.to == OutputLanguage::Cubicle {
         let file =

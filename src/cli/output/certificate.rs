@@ -11,9 +11,7 @@ use serde_json::{Value, json};
 
 /// Part of a result: lines of text, each with its end, and keys of the JSON object.
 pub(crate) struct ResultPart {
-    /// Lines.
     pub(crate) text: String,
-    /// An object.
     pub(crate) object: Value,
 }
 

@@ -367,7 +367,7 @@ pub(crate) fn watch(budget: &Budget, format: Format, listen: fn(&Budget)) {
         loop {
             let near = budget.is_near_memory_limit();
             std::thread::sleep(if near { WATCH_INTERVAL / 10 } else { WATCH_INTERVAL });
-            let checked = budget.exceeded();
+            let checked = budget.check_all_limits();
             let Err(stop) = checked else {
                 exceeded_since = None;
                 continue;

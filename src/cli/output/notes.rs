@@ -87,7 +87,7 @@ pub(crate) fn notes(
             out.push(Note { place: part.formula.span, warning: false, text });
         }
         let part = part.as_ref().unwrap_or(formula);
-        out.extend(failing(context, part, answer)?);
+        out.extend(explain_failing_part(context, part, answer)?);
         if let Some(evidence) = &answer.evidence
             && matches!(innermost(part).kind, StateKind::Fix { .. })
         {
@@ -361,7 +361,7 @@ fn has_diamond(formula: &TypedStateFormula) -> bool {
 }
 
 /// Finds the part of a formula that fails, if the evidence alone does not show it.
-fn failing(
+fn explain_failing_part(
     context: &NoteContext,
     formula: &TypedFormula,
     answer: &Answer,

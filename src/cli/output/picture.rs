@@ -85,7 +85,7 @@ impl Picture {
         if let Some(form) = LogForm::of(path) {
             return Ok(Picture::Log(form));
         }
-        match mu_base::ending(path).as_deref() {
+        match mu_base::file_extension(path).as_deref() {
             Some("json") => Ok(Picture::Json),
             Some("svg") => Ok(Picture::Chart),
             Some("html") => Ok(Picture::Page),

@@ -76,7 +76,7 @@ impl<'m> Folder<'m> {
             }
             Err(error) => return Err(error),
         };
-        if let (false, Some(slot)) = (unwritable, model.slot_of_functions()) {
+        if let (false, Some(slot)) = (unwritable, model.unexportable_slot()) {
             eprintln!(
                 "warning: {slot} may contain functions; after a function that cannot be stored in a file, no more checkpoints are written"
             );

@@ -156,7 +156,7 @@ pub(crate) fn join(
     if !plan.distribution.is_requested() {
         return Ok(None);
     }
-    let basis = portable(model, &plan.model, &plan.distribution)?.basis();
+    let basis = portable(model, &plan.model, &plan.distribution)?.encoding_fingerprint();
     let options = format!(
         "formulas {} {:?} {:?} {}",
         plan.search.confluence,
@@ -340,8 +340,10 @@ fn search(
     let portable = portable(model, &args.model, &args.distribution)?;
     let goal = &args.goal;
     let looked_for = format!("{:?} {:?} {:?}", goal.kind(), goal.action, goal.terminal);
-    let (basis, options) =
-        (portable.basis(), format!("{} {:?} {looked_for}", args.confluence, args.without));
+    let (basis, options) = (
+        portable.encoding_fingerprint(),
+        format!("{} {:?} {looked_for}", args.confluence, args.without),
+    );
     let fingerprint = format!("{options}; {basis}");
     let reports = args.distribution.reports();
     let _locks = if reports { Locks::of_checkpoints(&args.checkpoints)? } else { Locks::default() };

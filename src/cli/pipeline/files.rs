@@ -153,7 +153,8 @@ pub(crate) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diag
 
 /// Returns the game of an equation system with data, by exploring its instances.
 fn instantiate_game(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
-    let equations = session.reading(|loading| EquationText::open(&Input::file(path), loading))?;
+    let equations =
+        session.with_loading(|loading| EquationText::open(&Input::file(path), loading))?;
     let system = equations.read(&UnrollSelection::default())?;
     let process = session.linearise(
         &check_specification(&system.specification)?,
@@ -238,7 +239,7 @@ pub(crate) fn relabel_systems<const N: usize>(
     systems: [Lts; N],
     declared: &[Option<Vec<String>>],
 ) -> Result<[Lts; N], Diagnostic> {
-    for name in relabel.missing(&systems) {
+    for name in relabel.unmatched_names(&systems) {
         let action = name_of(name);
         let exists = |names: &Option<Vec<String>>| {
             names.as_ref().is_none_or(|names| names.iter().any(|n| n == action))

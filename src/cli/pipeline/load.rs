@@ -195,7 +195,7 @@ impl Session {
     ) -> Result<Loaded, Diagnostic> {
         let confluence = self::confluence(confluence);
         let (input, front_end) = origin.input();
-        let loaded = self.reading_with(confluence, |loading| {
+        let loaded = self.with_loading_by(confluence, |loading| {
             mu_frontends::load_with(front_end, &input, loading)
         })?;
         self.buffers.extend(loaded.buffers.clone());
@@ -203,7 +203,7 @@ impl Session {
     }
 
     /// Runs a function in the context of reading a file.
-    pub(crate) fn reading_with<T>(
+    pub(crate) fn with_loading_by<T>(
         &mut self,
         confluence: Confluence,
         run: impl FnOnce(&mut Loading<'_>) -> Result<T, Diagnostic>,
@@ -222,11 +222,11 @@ impl Session {
     }
 
     /// Does the same without steps with priority.
-    pub(crate) fn reading<T>(
+    pub(crate) fn with_loading<T>(
         &mut self,
         run: impl FnOnce(&mut Loading<'_>) -> Result<T, Diagnostic>,
     ) -> Result<T, Diagnostic> {
-        self.reading_with(Confluence::None, run)
+        self.with_loading_by(Confluence::None, run)
     }
 
     /// Edits the syntax tree of a specification and type checks it; `None` if the front end of the
@@ -236,7 +236,7 @@ impl Session {
         origin: &Origin<'_>,
         change: &mut Change<'_>,
     ) -> Result<Option<ProcSpec>, Diagnostic> {
-        self.reading(|loading| {
+        self.with_loading(|loading| {
             let (input, front_end) = origin.input();
             let Some(mut tree) = front_end.syntax_tree(&input, loading)? else { return Ok(None) };
             change(loading.sources, &mut tree)
@@ -263,7 +263,7 @@ impl Session {
     /// Reads a typed specification, for commands on its text or its linear process. Error: the
     /// front end of the file has none.
     pub(crate) fn specification(&mut self, path: &Path) -> Result<ProcSpec, Diagnostic> {
-        self.reading(|loading| mu_frontends::specification(&Input::file(path), loading))
+        self.with_loading(|loading| mu_frontends::specification(&Input::file(path), loading))
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) enum LogForm {
 impl LogForm {
     /// Returns the form of a file by its name.
     pub(crate) fn of(path: &Path) -> Option<LogForm> {
-        match mu_base::ending(path).as_deref() {
+        match mu_base::file_extension(path).as_deref() {
             Some("csv") => Some(LogForm::Table),
             Some("jsonl") => Some(LogForm::JsonLines),
             _ => None,

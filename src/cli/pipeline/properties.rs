@@ -56,7 +56,7 @@ pub(crate) fn find_conditions(
     }
     let input = Input::file(model);
     let front_end = mu_frontends::of(&input);
-    let Some(names) = session.reading(|loading| front_end.variables(&input, loading))? else {
+    let Some(names) = session.with_loading(|loading| front_end.variables(&input, loading))? else {
         return Ok(());
     };
     let (mut formulas, mut count) = (Vec::new(), 0);

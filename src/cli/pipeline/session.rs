@@ -165,12 +165,12 @@ impl Session {
     /// Reads a specification file and expands its parameters. Returns plain mCRL2 text.
     pub fn expand(&mut self, path: &Path) -> Result<template::ExpandedText, Diagnostic> {
         let input = Input::file(path);
-        self.reading(|loading| mu_frontends::of(&input).expand(&input, loading))
+        self.with_loading(|loading| mu_frontends::of(&input).expand(&input, loading))
     }
 
     /// Rejects `-D` for a model without parameters.
     pub fn expect_no_parameters(&mut self, path: &Path) -> Result<(), Diagnostic> {
-        self.reading(|loading| loading.expect_no_parameters(&Input::file(path)))
+        self.with_loading(|loading| loading.expect_no_parameters(&Input::file(path)))
     }
 
     /// Reads and linearises a specification.

@@ -194,7 +194,7 @@ impl EvaluationMachine {
         let depth = vars.last().and_then(|v| v.local_index()).map_or(0, |i| i + 1);
         let body = self.normal_body(p, body, range, depth)?;
         let mut open = Vec::new();
-        self.unknowns.occurring(&body, &mut open);
+        self.unknowns.collect_unbound(&body, &mut open);
         if open.iter().any(|u| self.unknowns.var(*u).is_none()) {
             return Err(Box::new(Diagnostic::internal("an unknown of a search is left")));
         }

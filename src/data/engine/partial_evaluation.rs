@@ -45,7 +45,7 @@ impl EvaluationMachine {
     #[inline(never)]
     fn needs_withheld(&mut self, v: &Value) -> Outcome<()> {
         let mut open = Vec::new();
-        self.unknowns.occurring(v, &mut open);
+        self.unknowns.collect_unbound(v, &mut open);
         match open.first() {
             Some(first) if open.iter().all(|u| self.watch.withheld.contains(u)) => {
                 self.watch.needed = Some(*first);
@@ -91,7 +91,7 @@ impl Engine {
             Ok(v) if !v.is_open() => PartialValue::Known(v),
             Ok(v) => {
                 let mut open = Vec::new();
-                self.machine.unknowns.occurring(&v, &mut open);
+                self.machine.unknowns.collect_unbound(&v, &mut open);
                 open.into_iter()
                     .find_map(position)
                     .map_or(PartialValue::Unclear, PartialValue::Needs)

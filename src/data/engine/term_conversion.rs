@@ -40,7 +40,7 @@ struct Conversion<'a> {
 impl Engine {
     /// Makes the engine use a table that it shares with other engines.
     #[must_use]
-    pub fn sharing(mut self, terms: &Arc<Terms>) -> Engine {
+    pub fn with_shared_terms(mut self, terms: &Arc<Terms>) -> Engine {
         self.sharer = TermConverter { terms: terms.clone(), ..TermConverter::default() };
         self
     }

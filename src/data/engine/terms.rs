@@ -29,7 +29,12 @@ pub(crate) trait Terms: Sized {
     /// Re-evaluates a value with the current bindings of unknowns.
     fn reevaluate(&mut self, p: &Program, v: &Value) -> Outcome<Value>;
     /// Evaluates under the assumption that a call has a value.
-    fn assuming<R>(&mut self, call: &Value, value: Value, what: impl FnOnce(&mut Self) -> R) -> R;
+    fn with_assumption<R>(
+        &mut self,
+        call: &Value,
+        value: Value,
+        what: impl FnOnce(&mut Self) -> R,
+    ) -> R;
     /// Evaluates the body of a binder for these values of its variables.
     fn body(&mut self, p: &Program, closure: &Closure, values: &[Value]) -> Outcome<Value>;
     /// Returns the cases of an open call by the equations of its function, or those of an `if`;
@@ -129,7 +134,12 @@ impl Terms for EvaluationMachine {
         EvaluationMachine::reevaluate(self, p, v)
     }
 
-    fn assuming<R>(&mut self, call: &Value, value: Value, what: impl FnOnce(&mut Self) -> R) -> R {
+    fn with_assumption<R>(
+        &mut self,
+        call: &Value,
+        value: Value,
+        what: impl FnOnce(&mut Self) -> R,
+    ) -> R {
         self.assumed = Some((call.clone(), value));
         let result = what(self);
         self.assumed = None;

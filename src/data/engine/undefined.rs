@@ -19,8 +19,8 @@ use mu_base::ids::OpId;
 impl Engine {
     /// Returns the innermost subterm of a closed normal form that has no value, if there is one.
     pub fn undefined_subterm(&self, value: &Value) -> Option<Value> {
-        let mut found = first(self.program(), vec![value.clone()])?;
-        while let Some(inner) = first(self.program(), parts(&found)) {
+        let mut found = first_undefined(self.program(), vec![value.clone()])?;
+        while let Some(inner) = first_undefined(self.program(), direct_subterms(&found)) {
             found = inner;
         }
         Some(found)
@@ -28,7 +28,7 @@ impl Engine {
 }
 
 /// Returns the first subterm of these values that has no value itself, in the order of the text.
-fn first(p: &Program, mut pending: Vec<Value>) -> Option<Value> {
+fn first_undefined(p: &Program, mut pending: Vec<Value>) -> Option<Value> {
     pending.reverse();
     let mut seen = AHashSet::new();
     while let Some(v) = pending.pop() {
@@ -38,12 +38,13 @@ fn first(p: &Program, mut pending: Vec<Value>) -> Option<Value> {
         if lacks_value(p, &v) {
             return Some(v);
         }
-        pending.extend(parts(&v).into_iter().rev());
+        pending.extend(direct_subterms(&v).into_iter().rev());
     }
     None
 }
 
-fn parts(v: &Value) -> Vec<Value> {
+/// Returns the direct subterms of a value, in the order of the text.
+fn direct_subterms(v: &Value) -> Vec<Value> {
     match v {
         Value::Cons(cell) => vec![cell.head.clone(), cell.tail.clone()],
         Value::Rich(node) => match &node.kind {
@@ -64,6 +65,7 @@ fn parts(v: &Value) -> Vec<Value> {
     }
 }
 
+/// True if a value itself, apart from its subterms, has no value.
 fn lacks_value(p: &Program, v: &Value) -> bool {
     match v {
         Value::Rich(node) => match &node.kind {
@@ -71,12 +73,12 @@ fn lacks_value(p: &Program, v: &Value) -> bool {
             Rich::Closure(c) => matches!(c.lambda.binder, Binder::Forall | Binder::Exists),
             _ => false,
         },
-        _ => v.as_app().is_some_and(|(op, args)| is_left_over(p, op, args.len())),
+        _ => v.as_app().is_some_and(|(op, args)| is_unevaluated(p, op, args.len())),
     }
 }
 
 /// True if an operation on a number of arguments, which no rule matches, should have been computed.
-fn is_left_over(p: &Program, op: OpId, args: usize) -> bool {
+fn is_unevaluated(p: &Program, op: OpId, args: usize) -> bool {
     let sort = result_sort(p, op, args);
     let sorts = &p.signature().sorts;
     if matches!(sorts.kind(sort), SortKind::Function(..)) {
@@ -90,7 +92,8 @@ fn is_left_over(p: &Program, op: OpId, args: usize) -> bool {
             has_equations
                 || sorts.declared_sort(sort).is_none_or(|named| !named.constructors.is_empty())
         }
-        // Infinite sets and bags are terms of functions.
+        // An operation that remains in an infinite set or bag builds its characteristic function,
+        // which is a value.
         OpKind::Builtin(_) => !matches!(sorts.kind(sort), SortKind::Set(_) | SortKind::Bag(_)),
     }
 }

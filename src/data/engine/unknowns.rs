@@ -116,13 +116,13 @@ impl Unknowns {
 
     /// Adds the unbound unknowns that occur in a value, directly or through bindings, except rigid
     /// ones; each once, in the order of the value.
-    pub fn occurring(&self, v: &Value, out: &mut Vec<u32>) {
+    pub fn collect_unbound(&self, v: &Value, out: &mut Vec<u32>) {
         if !v.is_open() {
             return;
         }
         stacker::maybe_grow(64 << 10, 1 << 20, || match v {
             Value::Unknown(u) => match self.binding(*u) {
-                Some(b) => self.occurring(b, out),
+                Some(b) => self.collect_unbound(b, out),
                 None => {
                     if !self.is_rigid(*u) && !out.contains(u) {
                         out.push(*u);
@@ -132,34 +132,34 @@ impl Unknowns {
             Value::Cons(_) => {
                 let mut at = v;
                 while let Value::Cons(cell) = at {
-                    self.occurring(&cell.head, out);
+                    self.collect_unbound(&cell.head, out);
                     at = &cell.tail;
                 }
-                self.occurring(at, out);
+                self.collect_unbound(at, out);
             }
             Value::Rich(n) => match &n.kind {
-                Rich::Set(_, s) => s.iter().for_each(|e| self.occurring(e, out)),
+                Rich::Set(_, s) => s.iter().for_each(|e| self.collect_unbound(e, out)),
                 Rich::Bag(_, s) => s.iter().for_each(|(e, c)| {
-                    self.occurring(e, out);
-                    self.occurring(c, out);
+                    self.collect_unbound(e, out);
+                    self.collect_unbound(c, out);
                 }),
-                Rich::Closure(c) => c.captures.iter().for_each(|e| self.occurring(e, out)),
+                Rich::Closure(c) => c.captures.iter().for_each(|e| self.collect_unbound(e, out)),
                 Rich::Table(_, f, s) => {
-                    self.occurring(f, out);
+                    self.collect_unbound(f, out);
                     s.iter().for_each(|(k, e)| {
-                        self.occurring(k, out);
-                        self.occurring(e, out);
+                        self.collect_unbound(k, out);
+                        self.collect_unbound(e, out);
                     });
                 }
                 Rich::Apply(f, s) => {
-                    self.occurring(f, out);
-                    s.iter().for_each(|e| self.occurring(e, out));
+                    self.collect_unbound(f, out);
+                    s.iter().for_each(|e| self.collect_unbound(e, out));
                 }
                 Rich::Integer(_) | Rich::Rational(_) => {}
             },
             _ => {
                 if let Some((_, args)) = v.as_app() {
-                    args.iter().for_each(|a| self.occurring(a, out));
+                    args.iter().for_each(|a| self.collect_unbound(a, out));
                 }
             }
         });
@@ -182,7 +182,7 @@ mod tests {
         all.bind(1, Value::Int(7));
         let open = |all: &Unknowns, v: &Value| {
             let mut out = Vec::new();
-            all.occurring(v, &mut out);
+            all.collect_unbound(v, &mut out);
             out
         };
         let pair = Value::cons(x.clone(), Value::cons(y.clone(), Value::Nil(SortId::of(0))));

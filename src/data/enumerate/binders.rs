@@ -489,6 +489,6 @@ fn quantifier<'v>(
 /// Returns the wanted unknowns that occur in a condition.
 fn relevant<T: Terms>(m: &T, condition: &Value, wanted: &[u32]) -> Vec<u32> {
     let mut open = Vec::new();
-    m.unknowns().occurring(condition, &mut open);
+    m.unknowns().collect_unbound(condition, &mut open);
     wanted.iter().copied().filter(|w| open.contains(w)).collect()
 }

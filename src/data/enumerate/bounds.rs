@@ -18,6 +18,8 @@ pub(super) type Bounds = (Option<i64>, Option<i64>);
 
 /// Limit on the forms; further ones are ignored.
 const MAX_FORMS: usize = 256;
+/// Limit on the passes over the forms; bounds of further ones are not found.
+const MAX_ROUNDS: usize = 4;
 
 /// Returns the unknown of an atom: the atom itself, or the operand of a conversion to a narrower
 /// sort that it is known to belong to.
@@ -66,61 +68,102 @@ fn implied_forms(
     })
 }
 
-/// Computes bounds of numeric unknowns from the conjuncts, propagated a few times.
+/// A comparison of two terms.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    LessEqual,
+    Less,
+    Equal,
+}
+
+/// Computes bounds of numeric unknowns from the conjuncts.
 pub(super) fn bounds<T: Terms>(m: &T, p: &Program, open: &[u32], parts: &[&Value]) -> Vec<Bounds> {
     let sort_of = |u: u32| m.unknowns().sort(u);
     let mut bounds: Vec<Bounds> = open.iter().map(|&u| (least(sort_of(u)), None)).collect();
-    // Each comparison as a linear form that is at most 0.
-    let (mut forms, mut done): (Vec<LinearForm>, Vec<LinearForm>) = (Vec::new(), Vec::new());
+    let mut forms = Vec::new();
     for part in parts {
-        let (a, b, both, strict) = match builtin_of(p, part) {
-            Some((Builtin::LessEqual, [a, b])) => (a, b, false, 0),
-            Some((Builtin::Less, [a, b])) => (a, b, false, 1),
-            Some((Builtin::Equal, [a, b])) => (a, b, true, 0),
-            _ => continue,
-        };
-        let numeric = part.as_app().is_some_and(|(op, _)| {
-            (basic::POS.number()..=basic::REAL.number()).contains(&p.op(op).first.number())
-        });
-        if !numeric {
-            continue;
+        for form in linear_forms(p, &sort_of, part) {
+            close_under_implication(p, &sort_of, form, &mut forms);
         }
-        for (a, b) in [(a, b), (b, a)].into_iter().take(if both { 2 } else { 1 }) {
-            if let Some(mut form) = LinearForm::difference(p, a, b) {
-                let integral =
-                    form.terms.iter().all(|t| numeric_sort(p, &sort_of, &t.0) != basic::REAL);
-                if strict == 1 && integral {
+    }
+    propagate(p, &sort_of, open, &forms, &mut bounds);
+    bounds
+}
+
+/// Returns the linear forms of a numeric comparison, two for an equation; none for other conjuncts.
+fn linear_forms(p: &Program, sort_of: &dyn Fn(u32) -> SortId, part: &Value) -> Vec<LinearForm> {
+    let (a, b, relation) = match builtin_of(p, part) {
+        Some((Builtin::LessEqual, [a, b])) => (a, b, Relation::LessEqual),
+        Some((Builtin::Less, [a, b])) => (a, b, Relation::Less),
+        Some((Builtin::Equal, [a, b])) => (a, b, Relation::Equal),
+        _ => return Vec::new(),
+    };
+    let is_numeric = part.as_app().is_some_and(|(op, _)| {
+        (basic::POS.number()..=basic::REAL.number()).contains(&p.op(op).first.number())
+    });
+    if !is_numeric {
+        return Vec::new();
+    }
+    let mut forms: Vec<LinearForm> = LinearForm::difference(p, a, b).into_iter().collect();
+    match relation {
+        Relation::LessEqual => {}
+        Relation::Less => {
+            for form in &mut forms {
+                let is_integral =
+                    form.terms.iter().all(|t| numeric_sort(p, sort_of, &t.0) != basic::REAL);
+                if is_integral {
                     form.constant = form.constant.saturating_add(1);
-                }
-                forms.push(form);
-                while let Some(form) = forms.pop() {
-                    match implied_forms(p, &sort_of, &form) {
-                        Some(parts) if done.len() + forms.len() < MAX_FORMS => forms.extend(parts),
-                        _ => done.push(form),
-                    }
                 }
             }
         }
+        Relation::Equal => forms.extend(LinearForm::difference(p, b, a)),
     }
-    for _ in 0..4 {
+    forms
+}
+
+/// Adds a form, replaced by those that it implies, to `closed_forms`.
+fn close_under_implication(
+    p: &Program,
+    sort_of: &dyn Fn(u32) -> SortId,
+    form: LinearForm,
+    closed_forms: &mut Vec<LinearForm>,
+) {
+    let mut forms = vec![form];
+    while let Some(form) = forms.pop() {
+        match implied_forms(p, sort_of, &form) {
+            Some(parts) if closed_forms.len() + forms.len() < MAX_FORMS => forms.extend(parts),
+            _ => closed_forms.push(form),
+        }
+    }
+}
+
+/// Tightens the bounds by the forms until nothing changes, or for [`MAX_ROUNDS`].
+fn propagate(
+    p: &Program,
+    sort_of: &dyn Fn(u32) -> SortId,
+    open: &[u32],
+    forms: &[LinearForm],
+    bounds: &mut [Bounds],
+) {
+    for _ in 0..MAX_ROUNDS {
         let mut changed = false;
-        for form in &done {
+        for form in forms {
             for (i, (atom, k)) in form.terms.iter().enumerate() {
-                let Some(at) = unknown_of(p, atom, open, &bounds) else { continue };
+                let Some(at) = unknown_of(p, atom, open, bounds) else { continue };
                 // k·x <= -(constant + least of the other terms)
-                let mut others = Some(form.constant);
+                let mut rest = Some(form.constant);
                 for (j, (other, m)) in form.terms.iter().enumerate() {
                     if i == j {
                         continue;
                     }
-                    let (low, high) = match unknown_of(p, other, open, &bounds) {
+                    let (low, high) = match unknown_of(p, other, open, bounds) {
                         Some(at) => bounds[at],
-                        None => (least(numeric_sort(p, &sort_of, other)), None),
+                        None => (least(numeric_sort(p, sort_of, other)), None),
                     };
                     let least = if *m > 0 { low } else { high };
-                    others = others.and_then(|o| o.checked_add(least?.checked_mul(*m)?));
+                    rest = rest.and_then(|o| o.checked_add(least?.checked_mul(*m)?));
                 }
-                let Some(limit) = others.and_then(i64::checked_neg) else { continue };
+                let Some(limit) = rest.and_then(i64::checked_neg) else { continue };
                 // A real number may lie between two integers, so its bounds are rounded outwards.
                 let outwards = sort_of(open[at]) == basic::REAL;
                 let rounded = |k: i64| {
@@ -129,18 +172,18 @@ pub(super) fn bounds<T: Terms>(m: &T, p: &Program, open: &[u32], parts: &[&Value
                     below.checked_add(i64::from(is_between))
                 };
                 if *k > 0 {
-                    let Some(most) = rounded(*k) else { continue };
-                    if bounds[at].1.is_none_or(|b| most < b) {
-                        bounds[at].1 = Some(most);
+                    let Some(upper) = rounded(*k) else { continue };
+                    if bounds[at].1.is_none_or(|b| upper < b) {
+                        bounds[at].1 = Some(upper);
                         changed = true;
                     }
                 } else {
-                    let Some(from) = k.checked_neg().and_then(rounded).and_then(i64::checked_neg)
+                    let Some(lower) = k.checked_neg().and_then(rounded).and_then(i64::checked_neg)
                     else {
                         continue;
                     };
-                    if bounds[at].0.is_none_or(|b| from > b) {
-                        bounds[at].0 = Some(from);
+                    if bounds[at].0.is_none_or(|b| lower > b) {
+                        bounds[at].0 = Some(lower);
                         changed = true;
                     }
                 }
@@ -150,5 +193,4 @@ pub(super) fn bounds<T: Terms>(m: &T, p: &Program, open: &[u32], parts: &[&Value
             break;
         }
     }
-    bounds
 }

@@ -209,7 +209,7 @@ fn branch_cases<T: Terms>(
     s.splits.push(call.clone());
     for (given, value) in cases {
         let rest = match value {
-            Some(value) => m.assuming(&call, value, |m| reevaluate_condition(m, p, rest))?,
+            Some(value) => m.with_assumption(&call, value, |m| reevaluate_condition(m, p, rest))?,
             None => rest.clone(),
         };
         let condition = m.and(p, given, rest);

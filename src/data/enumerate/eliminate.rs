@@ -69,7 +69,7 @@ fn eliminate_all<T: Terms>(
     let mut rest = condition;
     loop {
         let mut open = Vec::new();
-        m.unknowns().occurring(&rest, &mut open);
+        m.unknowns().collect_unbound(&rest, &mut open);
         open.retain(|u| wanted.contains(u));
         if open.is_empty() {
             return Ok(Some(rest));

@@ -232,7 +232,7 @@ fn step<T: Terms>(
         let mut open = Vec::new();
         let in_condition = rest.is_open();
         if in_condition {
-            m.unknowns().occurring(&rest, &mut open);
+            m.unknowns().collect_unbound(&rest, &mut open);
         }
         if open.is_empty() {
             if !rest.is_true() {
@@ -252,7 +252,7 @@ fn step<T: Terms>(
                 return Ok(ControlFlow::Continue(()));
             }
             for &w in &s.wanted {
-                m.unknowns().occurring(&Value::Unknown(w), &mut open);
+                m.unknowns().collect_unbound(&Value::Unknown(w), &mut open);
             }
             if open.is_empty() {
                 return solution(m, p, s, each);
@@ -474,7 +474,7 @@ fn most_constrained<T: Terms>(
             continue;
         }
         inside.clear();
-        m.unknowns().occurring(part, &mut inside);
+        m.unknowns().collect_unbound(part, &mut inside);
         for (count, (u, _)) in others.iter_mut().zip(choices) {
             if inside.contains(u) {
                 *count = Some(count.map_or(inside.len(), |c| c.min(inside.len())));

@@ -262,7 +262,7 @@ fn functions_and_binders() {
 }
 
 #[test]
-fn overloading() {
+fn operations_are_overloaded() {
     let one = "map f: Nat -> Bool; f: Nat # Nat -> Bool; f: Nat;";
     table(
         one,

@@ -25,7 +25,7 @@ use crate::checkpoint::{
     ChecksumStream, bad, get, get_after, put, put_after, put_section, section, unread,
 };
 use crate::queue::Queue;
-use crate::store::{Parts, Store};
+use crate::store::{Store, StoreLayout};
 use crate::symmetry::Symmetries;
 use crate::table::{Growth, Insert, Payload};
 use mu_base::narrow;
@@ -148,7 +148,7 @@ fn stamp(input: &mut dyn Read) -> std::io::Result<Stamp> {
 struct Basis {
     /// By slot: the values as bytes; tuples refer to positions in this list.
     values: Vec<Vec<Vec<u8>>>,
-    parts: Parts,
+    parts: StoreLayout,
     transitions: u64,
     deadlocks: u64,
     surplus: u64,
@@ -206,7 +206,7 @@ impl Partition<'_> {
     }
 
     fn basis(&self) -> Result<Basis, Diagnostic> {
-        let mut parts = self.store.parts();
+        let mut parts = self.store.layout();
         let mut values = vec![Vec::new(); self.model.slots().len()];
         for leaf in &mut parts.leaves {
             let width = leaf.slots.len();
@@ -329,7 +329,7 @@ impl Partition<'_> {
             self.surplus += surplus;
         }
         self.tally.levels = self.tally.levels.max(levels);
-        let there = Store::from_parts(parts, 0, Payload::None, self.tuning.table)
+        let there = Store::from_layout(parts, 0, Payload::None, self.tuning.table)
             .map_err(|what| unread(bad(&what)))?;
         let tuples = self.tuples(&there, &values)?;
         let mut reader = PartitionReader {

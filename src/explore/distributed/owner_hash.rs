@@ -125,7 +125,7 @@ mod tests {
     /// of those that did not.
     fn walk(model: &HandModel, options: &Options, seed: u64) -> (u64, u64) {
         let mut random = Random::new(seed);
-        let mut store = Store::in_parts(model, 0, Payload::None, TableSizes::SMALL, 3);
+        let mut store = Store::with_leaf_limit(model, 0, Payload::None, TableSizes::SMALL, 3);
         let leaves = store.leaves.len();
         let partition_leaves: Vec<u32> =
             (0..leaves as u32).filter(|_| random.below(2) == 0).collect();

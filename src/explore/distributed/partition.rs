@@ -147,7 +147,7 @@ pub(crate) fn store(
             options.tuning.table,
         );
     }
-    Store::in_parts(
+    Store::with_leaf_limit(
         model,
         options.expected_states,
         payload,
@@ -816,7 +816,7 @@ mod tests {
                 let models: Vec<HandModel> = (0..count).map(|_| maker()).collect();
                 // Some leaves are partition leaves, others in each round; with one process all are.
                 let leaves =
-                    Store::in_parts(&models[0], 0, Payload::None, TableSizes::SMALL, WIDEST)
+                    Store::with_leaf_limit(&models[0], 0, Payload::None, TableSizes::SMALL, WIDEST)
                         .leaves
                         .len();
                 let partition_leaves = (0..leaves as u32)

@@ -6,8 +6,9 @@
 //! ([`super::partition`]) cannot split a leaf, because other processes know its numbers. So one
 //! process makes a short search before it and splits leaves then; with symmetries leaves are whole
 //! components. It also chooses the partition leaves ([`super::partition_leaves`]). In: a model.
-//! Out: a [`LeafLayout`], which all processes get. Cost: at most [`STATES`] states or 100 ms,
-//! whichever is less. Invariant: every slot is in exactly one leaf, even if the layout is read from
+//! Out: a [`LeafLayout`], which all processes get. Cost: at most [`MAX_STATES`] states or 100 ms,
+//! whichever is less; if symmetries seem costly, twice [`SymmetryCostMonitor::PATIENCE`] instead of
+//! 100 ms. Invariant: every slot is in exactly one leaf, even if the layout is read from
 //! damaged bytes; the layout affects no count.
 
 use bincode::{Decode, Encode};
@@ -23,9 +24,9 @@ use mu_base::{Budget, Diagnostic, Stage};
 use mu_model::Model;
 
 /// Limit on states of the presearch.
-const STATES: u64 = 1 << 16;
+const MAX_STATES: u64 = 1 << 16;
 /// States expanded between two checks of the clock.
-const BLOCK: usize = 64;
+const STATES_PER_CLOCK_CHECK: usize = 64;
 
 /// Assignment of slots to leaves, and of states to processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -37,10 +38,9 @@ pub struct LeafLayout {
 }
 
 impl LeafLayout {
-    /// Chooses the layout for `processes` processes by a short search. Limits and errors of the
-    /// model end the presearch silently, because the search itself hits and reports them again. An
-    /// exception are costly symmetries, which only `symmetries` records
-    /// ([`Symmetries::is_costly`]). `None`: the default layout.
+    /// Chooses the layout for `processes` processes by a short search. `None` (the default layout)
+    /// also after a limit or an error, which the search itself reports. Costly symmetries are
+    /// recorded in `symmetries` ([`Symmetries::is_costly`]).
     #[must_use]
     pub fn choose(
         model: &dyn Model,
@@ -68,11 +68,11 @@ impl LeafLayout {
 
     /// Encodes a layout; empty if there is none.
     #[must_use]
-    pub fn write(leaves: Option<&Self>) -> Vec<u8> {
+    pub fn write(layout: Option<&Self>) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let Some(leaves) = leaves else { return bytes };
+        let Some(layout) = layout else { return bytes };
         for list in
-            std::iter::once(&leaves.partition_leaves).chain(leaves.leaf_slots.iter().flatten())
+            std::iter::once(&layout.partition_leaves).chain(layout.leaf_slots.iter().flatten())
         {
             put(&mut bytes, list.len() as u64);
             list.iter().for_each(|n| put(&mut bytes, u64::from(*n)));
@@ -100,7 +100,7 @@ impl LeafLayout {
         let leaf_slots = lists.split_off(1);
         let partition_leaves = lists.pop().unwrap_or_default();
         Self { leaf_slots: Some(leaf_slots).filter(|d| !d.is_empty()), partition_leaves }
-            .of_slots(slots)
+            .check_slots(slots)
             .map(Some)
     }
 
@@ -108,7 +108,7 @@ impl LeafLayout {
     ///
     /// # Errors
     /// The layout is malformed.
-    pub fn of_slots(self, slots: usize) -> Result<Self, Diagnostic> {
+    pub fn check_slots(self, slots: usize) -> Result<Self, Diagnostic> {
         if let Some(leaf_slots) = &self.leaf_slots {
             let mut all: Vec<u32> = leaf_slots.iter().flatten().copied().collect();
             all.sort_unstable();
@@ -145,12 +145,12 @@ fn presearch(partition: &mut Partition<'_>) -> Result<(), Diagnostic> {
             partition.tuning.presearch_time
         }
     };
-    while partition.tally().stored < STATES && start.elapsed() < time(partition) {
+    while partition.tally().stored < MAX_STATES && start.elapsed() < time(partition) {
         if !partition.is_busy() {
             let Some(level) = partition.lowest_level() else { break };
             partition.begin_level(level);
         }
-        partition.expand(BLOCK, &mut |_: Batch| {})?;
+        partition.expand(STATES_PER_CLOCK_CHECK, &mut |_: Batch| {})?;
     }
     Ok(())
 }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_layouts_are_refused() {
+    fn malformed_layouts_are_rejected() {
         assert_eq!(LeafLayout::read(&[], 3).unwrap(), None);
         assert_eq!(
             LeafLayout::read(&[0, 2, 0, 2, 1, 1], 3).unwrap(),

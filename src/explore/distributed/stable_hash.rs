@@ -48,7 +48,7 @@ impl StableHashes {
     pub fn follow(&mut self, store: &Store) {
         if self.tuples.len() != store.leaves.len() {
             (self.values, self.tuples) =
-                (vec![Vec::new(); store.homes.len()], vec![Vec::new(); store.leaves.len()]);
+                (vec![Vec::new(); store.leaf_of_slot.len()], vec![Vec::new(); store.leaves.len()]);
         }
     }
 
@@ -155,7 +155,7 @@ mod tests {
             .iter_mut()
             .zip(&stores)
             .for_each(|(stable_hashes, store)| stable_hashes.follow(store));
-        let leaf = stores[0].homes[0].0 as usize;
+        let leaf = stores[0].leaf_of_slot[0].0 as usize;
         let mut later = 0;
         for a in 0..100 {
             for b in 0..100 {

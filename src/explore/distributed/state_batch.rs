@@ -17,7 +17,7 @@
 //! with an error; batches are read in the order in which they were written.
 
 use super::annotations::PortableAnnotator;
-use crate::delta::differing;
+use crate::delta::differing_positions;
 use crate::store::Store;
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage};
@@ -79,7 +79,11 @@ impl Sender {
     ) -> Result<Option<Vec<u8>>, Diagnostic> {
         let (first, mask) = (self.states == 0, self.bytes.len());
         for (old, new) in self.last.chunks_mut(8).zip(state.chunks(8)) {
-            self.bytes.push(if first { u8::MAX >> (8 - new.len()) } else { differing(new, old) });
+            self.bytes.push(if first {
+                u8::MAX >> (8 - new.len())
+            } else {
+                differing_positions(new, old)
+            });
             old.copy_from_slice(new);
         }
         for at in 0..state.len().div_ceil(8) {

@@ -156,7 +156,7 @@ impl DiskStates {
         if hashes.is_empty() {
             return Ok(());
         }
-        if queue.held() + hashes.len() as u64 <= most {
+        if queue.len_in_memory() + hashes.len() as u64 <= most {
             queue.blocks.extend(
                 hashes
                     .chunks(self.block)
@@ -236,12 +236,12 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Returns the number of states in memory.
-    pub fn held(&self) -> u64 {
+    pub fn len_in_memory(&self) -> u64 {
         self.blocks.iter().map(|b| b.len() as u64).sum()
     }
     /// Returns an upper bound on the number of waiting states.
     pub fn len(&self) -> u64 {
-        self.held() + self.runs.iter().map(|(run, _)| run.len()).sum::<u64>()
+        self.len_in_memory() + self.runs.iter().map(|(run, _)| run.len()).sum::<u64>()
     }
     /// True if no state waits.
     pub fn is_empty(&self) -> bool {

@@ -21,7 +21,9 @@ use super::Spill;
 use super::expander::CacheStatistics;
 use super::intern::held;
 use super::round::Block;
-use super::search::{GENEROUS, MAX_DEADLOCKS, SearchTotals, Shared, add, index_too_wide, numbered};
+use super::search::{
+    GENEROUS, MAX_DEADLOCKS, SearchTotals, Shared, add, index_too_wide, number_blocks,
+};
 use super::store::Store;
 use super::table::{Growth, Insert, Payload, StateTable};
 use super::thread_state::ThreadState;
@@ -117,14 +119,14 @@ impl<'a> Shared<'a> {
             totals.level_count += 1;
             self.level.store(totals.level_count, Ordering::Relaxed);
             self.waiting.store(level.now.len(), Ordering::Relaxed);
-            totals.frontier_bytes = totals.frontier_bytes.max(level.now.held() * 8);
+            totals.frontier_bytes = totals.frontier_bytes.max(level.now.len_in_memory() * 8);
             while totals.stop == Stop::Complete {
                 let blocks =
                     cold.take(&mut level.now, &held!(self.store.read()).table, level.sizes.slice)?;
                 if blocks.is_empty() {
                     break;
                 }
-                level.todo = numbered(blocks);
+                level.todo = number_blocks(blocks);
                 while !level.todo.is_empty() && totals.stop == Stop::Complete {
                     let mut round =
                         self.round(helpers, &mut local, std::mem::take(&mut level.todo));
@@ -171,7 +173,7 @@ impl<'a> Shared<'a> {
         let most = level.sizes.queued;
         let candidates = std::mem::take(&mut level.candidates);
         let count = candidates.iter().map(|c| c.len() as u64).sum::<u64>();
-        if cold.is_empty() && level.next.held() + count <= most {
+        if cold.is_empty() && level.next.len_in_memory() + count <= most {
             cold.stored += count;
             level.next.blocks.extend(candidates);
         } else {

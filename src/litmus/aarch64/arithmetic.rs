@@ -124,7 +124,7 @@ fn carry(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
     };
     let (bits, mut right) = (into.bits(), register(a, cursor)?.value());
     if inverted {
-        right = RegisterExpr::unary(Unary::Not, right).extended(into.width, false);
+        right = RegisterExpr::unary(Unary::Not, right).extend_bytes(into.width, false);
     }
     let nzcv = a.register("NZCV");
     let of = |e: RegisterExpr, mask: u64| {
@@ -134,8 +134,8 @@ fn carry(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
         RegisterExpr::binary(Binary::Shr, RegisterExpr::Register(nzcv), RegisterExpr::Const(1)),
         1,
     );
-    let sum =
-        RegisterExpr::binary(Binary::Add, left.value(), right.clone()).extended(into.width, false);
+    let sum = RegisterExpr::binary(Binary::Add, left.value(), right.clone())
+        .extend_bytes(into.width, false);
     let value = RegisterExpr::binary(Binary::Add, sum.clone(), flag.clone());
     if sets {
         // The flags of the two additions: one carry at most, and two overflows cancel.
@@ -270,8 +270,8 @@ fn product(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result
                 _ => Binary::DivU,
             };
             let (left, right) = (
-                left.value().extended(into.width, signed),
-                right.value().extended(into.width, signed),
+                left.value().extend_bytes(into.width, signed),
+                right.value().extend_bytes(into.width, signed),
             );
             assign(a, into, RegisterExpr::binary(op, left, right));
             return Ok(true);
@@ -281,7 +281,7 @@ fn product(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result
     let [into, left] = registers(a, cursor)?;
     let right = register(a, cursor)?;
     let factor = |r: Operand| match narrow {
-        Some(signed) => r.value().extended(4, signed),
+        Some(signed) => r.value().extend_bytes(4, signed),
         None => r.value(),
     };
     let value = RegisterExpr::binary(Binary::Mul, factor(left), factor(right));
@@ -305,10 +305,11 @@ fn unary(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
         let of = register(a, cursor)?.value();
         let shifted = RegisterExpr::binary(
             Binary::Sar,
-            of.clone().extended(into.width, true),
+            of.clone().extend_bytes(into.width, true),
             RegisterExpr::Const(1),
         );
-        let different = RegisterExpr::binary(Binary::Xor, of, shifted).extended(into.width, false);
+        let different =
+            RegisterExpr::binary(Binary::Xor, of, shifted).extend_bytes(into.width, false);
         let zeros = RegisterExpr::unary(Unary::LeadingZeros(into.bits()), different);
         assign(a, into, RegisterExpr::binary(Binary::Sub, zeros, RegisterExpr::Const(1)));
         return Ok(true);
@@ -496,7 +497,7 @@ fn selection(
     };
     let (when, other) = (holds(a, code), holds(a, code));
     let result = |value: RegisterExpr| match into.register {
-        Some(r) => Op::Let(r, value.extended(into.width, false)),
+        Some(r) => Op::Let(r, value.extend_bytes(into.width, false)),
         None => Op::Fence(0),
     };
     a.alternatives(vec![

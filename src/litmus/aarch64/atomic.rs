@@ -85,7 +85,7 @@ pub(super) fn lower(
         let silent = expected.register.is_none();
         let read = if silent { tags(&["NoRet"]) } else { s.read };
         a.push(Op::Update {
-            into: expected.register.map(|r| (r, RegisterExpr::Loaded.extended(width, false))),
+            into: expected.register.map(|r| (r, RegisterExpr::Loaded.extend_bytes(width, false))),
             address,
             width,
             value: new.value(),
@@ -123,8 +123,10 @@ pub(super) fn lower(
     let address = plain(a, cursor)?;
     let width = s.narrow.unwrap_or(operand.width);
     let signed = matches!(op, Some(Binary::Min | Binary::Max));
-    let (old, given) =
-        (RegisterExpr::Loaded.extended(width, signed), operand.value().extended(width, signed));
+    let (old, given) = (
+        RegisterExpr::Loaded.extend_bytes(width, signed),
+        operand.value().extend_bytes(width, signed),
+    );
     let value = match op {
         _ if swap => operand.value(),
         Some(op) => RegisterExpr::binary(op, old, given),
@@ -132,7 +134,7 @@ pub(super) fn lower(
     };
     let read = if into.is_none() { tags(&["NoRet"]) } else { s.read };
     a.push(Op::Update {
-        into: into.map(|r| (r, RegisterExpr::Loaded.extended(width, false))),
+        into: into.map(|r| (r, RegisterExpr::Loaded.extend_bytes(width, false))),
         address,
         width,
         value,
@@ -148,7 +150,8 @@ pub(super) fn lower(
 }
 
 fn equal(value: RegisterExpr, expected: Operand, width: u8) -> RegisterExpr {
-    let (value, expected) = (value.extended(width, false), expected.value().extended(width, false));
+    let (value, expected) =
+        (value.extend_bytes(width, false), expected.value().extend_bytes(width, false));
     RegisterExpr::binary(Binary::Eq, value, expected)
 }
 
@@ -176,7 +179,7 @@ fn compare_pair(
     let loads = |tags: u64| {
         [(first, here), (second, there)].map(|(into, at)| Op::Load {
             into: Some(into),
-            value: RegisterExpr::Loaded.extended(width, false),
+            value: RegisterExpr::Loaded.extend_bytes(width, false),
             address: RegisterExpr::Register(at),
             width,
             tags,

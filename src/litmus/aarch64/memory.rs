@@ -194,8 +194,8 @@ pub(super) fn lower(
 
 /// Returns the value of a register that is loaded from this many bytes.
 fn loaded_value(into: Operand, width: u8, signed: bool) -> RegisterExpr {
-    let value = RegisterExpr::Loaded.extended(width, signed);
-    if signed { value.extended(into.width, false) } else { value }
+    let value = RegisterExpr::Loaded.extend_bytes(width, signed);
+    if signed { value.extend_bytes(into.width, false) } else { value }
 }
 
 /// Lowers pairs. Returns false if the name is of another instruction.

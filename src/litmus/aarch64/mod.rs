@@ -53,7 +53,7 @@ impl Operand {
     fn value(self) -> RegisterExpr {
         self.register
             .map_or(RegisterExpr::Const(0), RegisterExpr::Register)
-            .extended(self.width, false)
+            .extend_bytes(self.width, false)
     }
     fn bits(self) -> u8 {
         self.width * 8
@@ -125,10 +125,10 @@ fn amount(cursor: &mut Cursor<'_, '_>, bits: u8) -> Result<u8, Diagnostic> {
 fn shift_value(op: &str, value: RegisterExpr, by: RegisterExpr, bits: u8) -> RegisterExpr {
     match op {
         "LSL" => RegisterExpr::binary(Binary::Shl, value, by),
-        "LSR" => RegisterExpr::binary(Binary::Shr, value.extended(bits / 8, false), by),
-        "ASR" => RegisterExpr::binary(Binary::Sar, value.extended(bits / 8, true), by),
+        "LSR" => RegisterExpr::binary(Binary::Shr, value.extend_bytes(bits / 8, false), by),
+        "ASR" => RegisterExpr::binary(Binary::Sar, value.extend_bytes(bits / 8, true), by),
         _ => {
-            let value = value.extended(bits / 8, false);
+            let value = value.extend_bytes(bits / 8, false);
             let rest =
                 RegisterExpr::binary(Binary::Sub, RegisterExpr::Const(u64::from(bits)), by.clone());
             // A shift by the width of a value is a shift by 0 of the other half.
@@ -200,7 +200,7 @@ fn flexible(
 
 fn assign(a: &mut Assembler, into: Operand, value: RegisterExpr) {
     match into.register {
-        Some(r) => a.push(Op::Let(r, value.extended(into.width, false))),
+        Some(r) => a.push(Op::Let(r, value.extend_bytes(into.width, false))),
         None => a.push(Op::Fence(0)),
     }
 }

@@ -216,7 +216,7 @@ impl Lowering<'_> {
         self.inexact |= is_wide(ty);
         let (added, unless) = (self.convert(added, ty), self.convert(unless, ty));
         let tags = tag("SC") | tag("A");
-        let old = RegisterExpr::Loaded.extended(ty.width, ty.signed);
+        let old = RegisterExpr::Loaded.extend_bytes(ty.width, ty.signed);
         let when = RegisterExpr::binary(Binary::Ne, old, unless.clone());
         let sum = RegisterExpr::binary(Binary::Add, RegisterExpr::Loaded, added);
         let old = self.update(pointer.e, ty, sum, Some(when), tags, tags);
@@ -287,7 +287,7 @@ impl Lowering<'_> {
         });
         let when = RegisterExpr::binary(
             Binary::Eq,
-            RegisterExpr::Loaded.extended(ty.width, ty.signed),
+            RegisterExpr::Loaded.extend_bytes(ty.width, ty.signed),
             wanted.e.clone(),
         );
         let old = self.update(pointer.e.clone(), ty, desired, Some(when), success, failure);
@@ -317,7 +317,7 @@ impl Lowering<'_> {
         failed: u64,
     ) -> Typed {
         let into = self.temporary();
-        let old = RegisterExpr::Loaded.extended(ty.width, ty.signed);
+        let old = RegisterExpr::Loaded.extend_bytes(ty.width, ty.signed);
         let (read, write) = if self.pairs { halves(tags) } else { (tags, tags) };
         let atomicity = if self.pairs { Atomicity::Pair } else { Atomicity::One };
         let joined = self.count(if self.pairs { 2 } else { 1 });

@@ -28,23 +28,23 @@ impl Typed {
             true if self.ty.boolean => self.e,
             true => RegisterExpr::binary(Binary::Ne, self.e, RegisterExpr::Const(0)),
             false if wider => self.e,
-            false => self.e.extended(ty.width, ty.signed),
+            false => self.e.extend_bytes(ty.width, ty.signed),
         }
     }
     /// Converts a type that is narrower than `int` to `int`.
-    fn promoted(self) -> Self {
-        let ty = promoted(self.ty);
+    fn promote(self) -> Self {
+        let ty = promoted_type(self.ty);
         Typed { ty, ..self }
     }
 }
 
-fn promoted(ty: IntegerType) -> IntegerType {
+fn promoted_type(ty: IntegerType) -> IntegerType {
     if ty.width < INT.width { INT } else { ty }
 }
 
 /// Returns the type to which both operands of arithmetic are converted.
 fn common(left: IntegerType, right: IntegerType) -> IntegerType {
-    let (l, r) = (promoted(left), promoted(right));
+    let (l, r) = (promoted_type(left), promoted_type(right));
     let wide = if l.width >= r.width { l } else { r };
     IntegerType::integer(wide.width, wide.signed && (l.width != r.width || l.signed && r.signed))
 }
@@ -124,7 +124,7 @@ impl Lowering<'_> {
         let pointee = yes.pointee.or(no.pointee);
         let ty = if pointee.is_some() { POINTER } else { common(yes.ty, no.ty) };
         self.inexact |= is_wide(ty) && (yes.ty != ty || no.ty != ty);
-        Ok(Typed { e: RegisterExpr::Register(held).extended(ty.width, ty.signed), ty, pointee })
+        Ok(Typed { e: RegisterExpr::Register(held).extend_bytes(ty.width, ty.signed), ty, pointee })
     }
     /// Parses `&&` and `||`. The right side is evaluated only if it decides, which is visible if it
     /// accesses memory.
@@ -181,7 +181,7 @@ impl Lowering<'_> {
             return Typed::of(RegisterExpr::binary(Binary::Div, bytes, size), ty);
         }
         if let Binary::Shl | Binary::Shr = op {
-            return self.shift(op, left.promoted(), right.promoted());
+            return self.shift(op, left.promote(), right.promote());
         }
         let ty = common(left.ty, right.ty);
         let (left, right) = (self.convert(left, ty), self.convert(right, ty));
@@ -227,7 +227,7 @@ impl Lowering<'_> {
             Binary::And | Binary::Or | Binary::Xor => {}
             _ => self.inexact |= is_wide(ty),
         }
-        Typed::of(RegisterExpr::binary(op, a, b).extended(ty.width, ty.signed), ty)
+        Typed::of(RegisterExpr::binary(op, a, b).extend_bytes(ty.width, ty.signed), ty)
     }
     /// Builds a shift. Its type is that of the left operand.
     fn shift(&mut self, op: Binary, left: Typed, count: Typed) -> Typed {
@@ -236,7 +236,7 @@ impl Lowering<'_> {
         let width = RegisterExpr::Const(u64::from(ty.width) * 8);
         self.push(Op::Defined(RegisterExpr::binary(Binary::Below, count.e.clone(), width)));
         let op = if op == Binary::Shr && ty.signed { Binary::Sar } else { op };
-        Typed::of(RegisterExpr::binary(op, left.e, count.e).extended(ty.width, ty.signed), ty)
+        Typed::of(RegisterExpr::binary(op, left.e, count.e).extend_bytes(ty.width, ty.signed), ty)
     }
     pub(super) fn unary(
         &mut self,
@@ -256,15 +256,15 @@ impl Lowering<'_> {
             ));
         }
         if cursor.eat("+") {
-            return Ok(self.unary(cursor, depth)?.promoted());
+            return Ok(self.unary(cursor, depth)?.promote());
         }
         for (sign, op) in [("-", Unary::Neg), ("~", Unary::Not), ("!", Unary::IsZero)] {
             if cursor.eat(sign) {
                 let of = self.unary(cursor, depth)?;
-                let ty = if sign == "!" { INT } else { promoted(of.ty) };
+                let ty = if sign == "!" { INT } else { promoted_type(of.ty) };
                 self.inexact |= is_wide(ty);
                 return Ok(Typed::of(
-                    RegisterExpr::unary(op, of.e).extended(ty.width, ty.signed),
+                    RegisterExpr::unary(op, of.e).extend_bytes(ty.width, ty.signed),
                     ty,
                 ));
             }
@@ -316,7 +316,7 @@ impl Lowering<'_> {
     }
     pub(super) fn load(&mut self, address: RegisterExpr, ty: IntegerType, tags: u64) -> Typed {
         let into = self.temporary();
-        let value = RegisterExpr::Loaded.extended(ty.width, ty.signed);
+        let value = RegisterExpr::Loaded.extend_bytes(ty.width, ty.signed);
         let joined = self.count(1);
         self.push(Op::Load {
             into: Some(into),

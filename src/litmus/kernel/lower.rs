@@ -248,7 +248,7 @@ impl Lowering<'_> {
     // Expressions.
 
     fn value(&mut self, e: &Exp) -> Lowered<RegisterExpr> {
-        let loaded = || RegisterExpr::Loaded.extended(WIDTH, true);
+        let loaded = || RegisterExpr::Loaded.extend_bytes(WIDTH, true);
         match &e.node {
             ExpressionKind::Number(v) => Ok(RegisterExpr::Const(*v as i32 as i64 as u64)),
             ExpressionKind::Name(name) => {
@@ -327,7 +327,8 @@ impl Lowering<'_> {
                 let added = self.value(&of[1])?;
                 let unless = self.value(&of[2])?;
                 let when = RegisterExpr::binary(Binary::Ne, loaded(), unless);
-                let sum = RegisterExpr::binary(Binary::Add, loaded(), added).extended(WIDTH, true);
+                let sum =
+                    RegisterExpr::binary(Binary::Add, loaded(), added).extend_bytes(WIDTH, true);
                 let op = |into, tags| {
                     let result = (into, when.clone());
                     update(address.clone(), result, sum.clone(), Some(when.clone()), tags)
@@ -387,7 +388,7 @@ impl Lowering<'_> {
         left: RegisterExpr,
         right: RegisterExpr,
     ) -> RegisterExpr {
-        let wrapped = |b, l, r| RegisterExpr::binary(b, l, r).extended(WIDTH, true);
+        let wrapped = |b, l, r| RegisterExpr::binary(b, l, r).extend_bytes(WIDTH, true);
         match op {
             BinaryOperator::Add => wrapped(Binary::Add, left, right),
             BinaryOperator::Sub => wrapped(Binary::Sub, left, right),
@@ -488,7 +489,7 @@ impl Lowering<'_> {
         let success = self.temporary();
         let mut succeeds = op(into, halves);
         if let Op::Update { into: Some((register, value)), .. } = &mut succeeds {
-            (*register, *value) = (success, RegisterExpr::Loaded.extended(WIDTH, true));
+            (*register, *value) = (success, RegisterExpr::Loaded.extend_bytes(WIDTH, true));
         }
         self.update(succeeds, span);
         let found = |e: &RegisterExpr, r: Register| with_loaded(e, r);
@@ -500,7 +501,7 @@ impl Lowering<'_> {
         self.end(span);
         self.push(Op::Load {
             into: Some(success),
-            value: RegisterExpr::Loaded.extended(WIDTH, true),
+            value: RegisterExpr::Loaded.extend_bytes(WIDTH, true),
             address,
             width: WIDTH,
             tags: self.edition("once") | tag::ATOMIC,
@@ -524,7 +525,7 @@ impl Lowering<'_> {
     ) -> Lowered<Register> {
         let address = self.value(pointer)?;
         let operand = self.value(operand)?;
-        let loaded = RegisterExpr::Loaded.extended(WIDTH, true);
+        let loaded = RegisterExpr::Loaded.extend_bytes(WIDTH, true);
         let value = self.binary(op, loaded.clone(), operand.clone());
         let result = if new {
             value.clone()

@@ -216,7 +216,7 @@ impl Translator<'_> {
         let mut out = Vec::new();
         if self.model.types.is_simple(ty) {
             for (path, content) in self.copied_value(path, value)? {
-                for (path, content) in self.fitting(path, ty, content, value.span)? {
+                for (path, content) in self.convert_to_type(path, ty, content, value.span)? {
                     out.push(self.write_place(path, to, content)?);
                 }
             }
@@ -235,7 +235,9 @@ impl Translator<'_> {
                 let mut next = Vec::new();
                 for path in paths {
                     for (path, content) in self.content(path, &from, value.span)? {
-                        for (path, content) in self.fitting(path, ty, content, value.span)? {
+                        for (path, content) in
+                            self.convert_to_type(path, ty, content, value.span)?
+                        {
                             next.push(self.write_place(path, &to, content)?);
                         }
                     }
@@ -247,7 +249,13 @@ impl Translator<'_> {
         Ok(out)
     }
     /// Returns a value as one of a type; numbers outside of it fail.
-    fn fitting(&mut self, path: Path, ty: TypeId, value: Value, span: Span) -> Forks<Value> {
+    fn convert_to_type(
+        &mut self,
+        path: Path,
+        ty: TypeId,
+        value: Value,
+        span: Span,
+    ) -> Forks<Value> {
         let types = &self.model.types;
         if matches!(types.kind(ty), TypeKind::Integer) {
             return Ok(vec![(path, value)]);
@@ -280,7 +288,7 @@ impl Translator<'_> {
                     return Ok(out);
                 }
                 for (path, number) in self.constant(path, value.clone(), span)? {
-                    out.extend(self.fitting(path, ty, Value::Constant(number), span)?);
+                    out.extend(self.convert_to_type(path, ty, Value::Constant(number), span)?);
                 }
                 Ok(out)
             }
@@ -427,7 +435,7 @@ impl Translator<'_> {
             for (path, flow) in self.execute(path, &function.body)? {
                 let results = match (flow, function.result) {
                     (Flow::Return(Some(value)), Some(ty)) => {
-                        let all = self.fitting(path, ty, value, span)?;
+                        let all = self.convert_to_type(path, ty, value, span)?;
                         all.into_iter().map(|(path, value)| (path, Some(value))).collect()
                     }
                     (_, None) => vec![(path, None)],

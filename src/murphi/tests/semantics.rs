@@ -380,7 +380,7 @@ fn covers_read_defined_values() {
 }
 
 #[test]
-fn remembered_runs_have_the_effects_of_their_rules() {
+fn cached_runs_have_the_effects_of_their_rules() {
     // `x` has 40 values, and its field is wider than a node of the tree of a rule. `s` is undefined
     // or has a value of `y` and one of `x` that is not later than the present one.
     let text = "type pair: record a: 0..3; b: 0..1099511627775; end;

@@ -3,7 +3,7 @@
 //!
 //! Each component gets a control parameter (if it has more than one location) and as few data
 //! parameters as its locations need at once: variables of one sort that are never live together
-//! share a parameter. A parameter that is not live holds a placeholder value. Cost: summands times
+//! share a parameter. A parameter that is not live holds a placeholder. Cost: summands times
 //! their parts.
 
 use super::chance::product;
@@ -24,9 +24,10 @@ use mu_data::sort::{SortKind, basic};
 use mu_data::typecheck::PLACEHOLDER;
 
 impl Automaton {
-    /// Creates the auxiliary component that records whether a first step was done: two locations,
+    /// Creates the auxiliary component that records if a first step was done by the initial
+    /// multi-actions of a parallel composition ([`super::network::Network::First`]): two locations,
     /// no edges of its own.
-    pub(super) fn phase() -> Automaton {
+    pub(super) fn first_step_monitor() -> Automaton {
         let location = Location { vars: Vec::new(), terminated: true };
         Automaton {
             name: "phase".into(),
@@ -43,7 +44,7 @@ impl Automaton {
 /// Returns a closed term of a sort: `false`, 0, the empty collection, or the first constructor with
 /// finite terms.
 pub fn default_value(signature: &mut Signature, sort: SortId) -> Expr {
-    default_below(signature, sort, &mut Vec::new()).unwrap_or_else(|| {
+    try_default_value(signature, sort, &mut Vec::new()).unwrap_or_else(|| {
         let name = format!(
             "any_{}",
             signature.sorts.text(sort).replace(|c: char| !c.is_alphanumeric(), "_")
@@ -56,7 +57,13 @@ pub fn default_value(signature: &mut Signature, sort: SortId) -> Expr {
     })
 }
 
-fn default_below(signature: &mut Signature, sort: SortId, above: &mut Vec<SortId>) -> Option<Expr> {
+/// Returns a closed term of a sort. `None` if every term of the sort needs a term of an enclosing
+/// one.
+fn try_default_value(
+    signature: &mut Signature,
+    sort: SortId,
+    enclosing: &mut Vec<SortId>,
+) -> Option<Expr> {
     Some(match signature.sorts.kind(sort).clone() {
         SortKind::Bool => Expr::boolean(signature, false),
         SortKind::Pos => Expr::number(1, sort),
@@ -79,27 +86,29 @@ fn default_below(signature: &mut Signature, sort: SortId, above: &mut Vec<SortId
             Expr::builtin(signature, Builtin::FBagToBag, vec![empty], sort)
         }
         SortKind::Function(domain, range) => {
-            let body = default_below(signature, range, above)?;
+            let body = try_default_value(signature, range, enclosing)?;
             let vars = domain.iter().map(|s| signature.fresh_var("x", *s)).collect();
             Expr::new(ExprKind::Bind(Binder::Lambda, vars, body), sort, Default::default())
         }
         SortKind::Named(named) => {
-            if above.contains(&sort) {
+            if enclosing.contains(&sort) {
                 return None;
             }
-            above.push(sort);
+            enclosing.push(sort);
             let constructors = signature.sorts.named[named as usize].constructors.clone();
             let mut found = None;
             for c in constructors {
                 let domain = signature.domain_range(signature.op(c).sort).0.to_vec();
-                let args: Option<Vec<Expr>> =
-                    domain.into_iter().map(|s| default_below(signature, s, above)).collect();
+                let args: Option<Vec<Expr>> = domain
+                    .into_iter()
+                    .map(|s| try_default_value(signature, s, enclosing))
+                    .collect();
                 if let Some(args) = args {
                     found = Some(Expr::apply(signature, c, args));
                     break;
                 }
             }
-            above.pop();
+            enclosing.pop();
             // For a sort without constructors, any constant.
             match found {
                 Some(e) => e,
@@ -115,9 +124,9 @@ fn default_below(signature: &mut Signature, sort: SortId, above: &mut Vec<SortId
     })
 }
 
-/// Returns the name of the placeholder for parameters of a sort while they are not live; with
-/// further underscores if the specification uses that name.
-pub fn unused_name(signature: &Signature, sort: SortId) -> String {
+/// Returns the name of the placeholder for parameters of a sort, if the specification does not use
+/// that name.
+pub fn placeholder_name(signature: &Signature, sort: SortId) -> String {
     format!(
         "{PLACEHOLDER}{}",
         signature.sorts.text(sort).replace(|c: char| !c.is_ascii_alphanumeric(), "_")
@@ -125,12 +134,13 @@ pub fn unused_name(signature: &Signature, sort: SortId) -> String {
 }
 
 /// Placeholders of parameters while they are not live. For declared sorts and functions it is a
-/// constant without equations, made at first use: it is not a constructor, so it does not
+/// constant without equations, made at first use, with further underscores if
+/// the specification uses its name. It is not a constructor, so it does not
 /// distinguish one of several interchangeable values.
 #[derive(Clone, Default)]
-pub(super) struct Unused(AHashMap<SortId, Expr>);
+pub(super) struct Placeholders(AHashMap<SortId, Expr>);
 
-impl Unused {
+impl Placeholders {
     pub(super) fn value(&mut self, signature: &mut Signature, sort: SortId) -> Expr {
         if !matches!(signature.sorts.kind(sort), SortKind::Named(_) | SortKind::Function(..)) {
             return default_value(signature, sort);
@@ -138,7 +148,7 @@ impl Unused {
         if let Some(e) = self.0.get(&sort) {
             return e.clone();
         }
-        let name = signature.free_op_name(unused_name(signature, sort));
+        let name = signature.free_op_name(placeholder_name(signature, sort));
         let op = signature.add_op(Op { name, sort, kind: OpKind::Mapping });
         let e = Expr::op(signature, op);
         self.0.insert(sort, e.clone());
@@ -187,7 +197,7 @@ pub(super) struct Placement {
 
 /// Creates the step `Terminate`, which all components do together from their last locations;
 /// component `c` then moves to its location `dead`.
-fn termination(
+fn terminate_summand(
     automata: &[Automaton],
     placements: &[Placement],
     param_exprs: &[Expr],
@@ -238,61 +248,61 @@ fn termination(
 struct ParameterLayout {
     params: Vec<Param>,
     /// Placeholder of each parameter.
-    defaults: Vec<Expr>,
+    placeholders: Vec<Expr>,
     /// Placement of each component.
     placements: Vec<Placement>,
-    /// Set if all components can terminate: after `Terminate` this component is at this location,
-    /// from which nothing is possible.
-    ending: Option<(usize, usize)>,
+    /// `None` if some component cannot terminate; else a component, and its location without edges
+    /// to which `Terminate` leads.
+    terminated_at: Option<(usize, usize)>,
 }
 
 fn layout_parameters(
     automata: &[Automaton],
     data: &mut DataSpec,
-    unused: &mut Unused,
+    placeholders: &mut Placeholders,
 ) -> ParameterLayout {
     let signature = &mut data.signature;
     let mut params: Vec<Param> = Vec::new();
-    let mut defaults: Vec<Expr> = Vec::new();
+    let mut param_placeholders: Vec<Expr> = Vec::new();
     let mut placements = Vec::new();
     let terminates =
         !automata.is_empty() && automata.iter().all(|a| a.locations.iter().any(|l| l.terminated));
-    let mut ending = None;
+    let mut terminated_at = None;
     for (c, automaton) in automata.iter().enumerate() {
         let component = narrow::index(c);
         let mut locations = automaton.locations.len();
-        if terminates && ending.is_none() && !automaton.phase {
-            ending = Some((c, locations));
+        if terminates && terminated_at.is_none() && !automaton.phase {
+            terminated_at = Some((c, locations));
             locations += 1;
         }
         let control = (locations > 1).then(|| {
             let var = signature.fresh_var(format!("s{}", c + 1), basic::POS);
             let init = Expr::number(narrow::index(automaton.initial) + 1, basic::POS);
             params.push(Param { var, role: ParamRole::Control(component), init });
-            defaults.push(Expr::number(1, basic::POS));
+            param_placeholders.push(Expr::number(1, basic::POS));
             params.len() - 1
         });
         let mut of_var: AHashMap<VarId, usize> = AHashMap::new();
         for shared in shared_parameters(automaton, signature) {
             let sort = signature.var(shared[0]).sort;
-            let init = unused.value(signature, sort);
+            let init = placeholders.value(signature, sort);
             let var = signature.copy_var(shared[0]);
             of_var.extend(shared.into_iter().map(|v| (v, params.len())));
             params.push(Param { var, role: ParamRole::Data(component), init: init.clone() });
-            defaults.push(init);
+            param_placeholders.push(init);
         }
         for (v, value) in &automaton.initial_values {
             let param = of_var[v];
             params[param].init = value.clone();
-            // A list that represents a board has its length also as a placeholder, so that it can
-            // be unfolded.
+            // `process::unfold` replaces a list of constant length by one parameter for each
+            // element, so its placeholder has that length too.
             if value.is_closed() && matches!(signature.sorts.kind(value.sort), SortKind::List(_)) {
-                defaults[param] = value.clone();
+                param_placeholders[param] = value.clone();
             }
         }
         placements.push(Placement { control, of_var });
     }
-    ParameterLayout { params, defaults, placements, ending }
+    ParameterLayout { params, placeholders: param_placeholders, placements, terminated_at }
 }
 
 /// Builder of summands from joint steps of automata.
@@ -300,7 +310,7 @@ struct SummandBuilder<'a> {
     automata: &'a [Automaton],
     placements: &'a [Placement],
     /// Placeholders of the parameters.
-    defaults: &'a [Expr],
+    placeholders: &'a [Expr],
     /// The parameters, as expressions.
     params: &'a [Expr],
     /// Variables of locations by their parameters.
@@ -326,12 +336,13 @@ struct JointStep {
 }
 
 impl SummandBuilder<'_> {
-    /// Returns the summand of a step; `None` if its guard is false.
+    /// Returns the summand of a step; `None` if its guard is false. `one_point_rule`: eliminates
+    /// sum variables that an equation of the guard determines.
     fn summand(
         &self,
         signature: &mut Signature,
         step: Combined,
-        eliminate: bool,
+        one_point_rule: bool,
     ) -> Option<Summand> {
         let mut joint = JointStep::default();
         for &(c, part) in &step.parts {
@@ -355,7 +366,7 @@ impl SummandBuilder<'_> {
             guard.push(Expr::equal(signature, times[0].clone(), last));
         }
         guard.extend(step.guard.iter().map(|g| g.substitute(self.as_param)));
-        let solved = if eliminate {
+        let solved = if one_point_rule {
             one_point(signature, &mut sum_vars, &mut guard)
         } else {
             Substitution::new()
@@ -369,12 +380,7 @@ impl SummandBuilder<'_> {
         let mut actions: Vec<Act> = step.acts.iter().map(act).collect();
         actions.sort_by_key(|a| a.action);
         let hidden: Vec<Act> = step.hidden.iter().map(act).collect();
-        let mut updates: Vec<(usize, Expr)> = updates
-            .into_iter()
-            .map(|(p, e)| (p, e.substitute(&solved).substitute(self.globals)))
-            .collect();
-        updates.retain(|(p, e)| *e != self.params[*p]);
-        updates.sort_by_key(|u| u.0);
+        let updates = self.finish_updates(updates, &solved);
         let time = times.first().map(|t| t.substitute(&solved).substitute(self.globals));
         let weights =
             weights.iter().map(|w| w.substitute(&solved).substitute(self.globals)).collect();
@@ -400,6 +406,21 @@ impl SummandBuilder<'_> {
             time,
             had_sum,
         })
+    }
+
+    /// Applies the substitutions to updates, and omits those without effect.
+    fn finish_updates(
+        &self,
+        updates: Vec<(usize, Expr)>,
+        solved: &Substitution,
+    ) -> Vec<(usize, Expr)> {
+        let mut updates: Vec<(usize, Expr)> = updates
+            .into_iter()
+            .map(|(p, e)| (p, e.substitute(solved).substitute(self.globals)))
+            .collect();
+        updates.retain(|(p, e)| *e != self.params[*p]);
+        updates.sort_by_key(|u| u.0);
+        updates
     }
 
     /// Adds the step of one automaton.
@@ -440,7 +461,7 @@ impl SummandBuilder<'_> {
             let p = placement.of_var[v];
             if !set.contains(&p) {
                 set.push(p);
-                joint.updates.push((p, self.defaults[p].clone()));
+                joint.updates.push((p, self.placeholders[p].clone()));
             }
         }
     }
@@ -452,17 +473,43 @@ impl SummandBuilder<'_> {
     }
 }
 
-/// Assembles combined summands into a linear process.
+/// Chooses values for the global variables, which may have any.
+fn global_values(spec: &ProcSpec, signature: &mut Signature) -> Substitution {
+    let mut globals = Substitution::new();
+    for g in &spec.globals {
+        let sort = signature.var(*g).sort;
+        globals.insert(*g, default_value(signature, sort));
+    }
+    globals
+}
+
+/// Joins the probabilistic choices of the initial states of all automata.
+fn initial_chance(
+    automata: &[Automaton],
+    globals: &Substitution,
+    signature: &mut Signature,
+) -> Option<Chance> {
+    let mut chosen = Vec::new();
+    let mut weights = Vec::new();
+    for chance in automata.iter().filter_map(|a| a.initial_chance.as_ref()) {
+        chosen.extend(&chance.vars);
+        weights.push(chance.weight.substitute(globals));
+    }
+    product(signature, weights).map(|weight| Chance { vars: chosen, weight })
+}
+
+/// Assembles combined summands into a linear process. `one_point_rule`: see
+/// [`SummandBuilder::summand`].
 pub(super) fn assemble(
     spec: &ProcSpec,
     mut data: DataSpec,
     automata: &[Automaton],
     combined: Vec<Combined>,
-    mut unused: Unused,
-    eliminate: bool,
+    mut placeholders: Placeholders,
+    one_point_rule: bool,
 ) -> Result<LinearProcess, Diagnostic> {
-    let ParameterLayout { mut params, defaults, placements, ending } =
-        layout_parameters(automata, &mut data, &mut unused);
+    let ParameterLayout { mut params, placeholders: param_placeholders, placements, terminated_at } =
+        layout_parameters(automata, &mut data, &mut placeholders);
     // Variables of locations, as parameters.
     let param_exprs: Vec<Expr> = params.iter().map(|p| Expr::var(&data.signature, p.var)).collect();
     let mut as_param = Substitution::new();
@@ -471,57 +518,46 @@ pub(super) fn assemble(
             as_param.insert(*v, param_exprs[*p].clone());
         }
     }
-    // A global variable may have any value.
-    let mut globals = Substitution::new();
-    for g in &spec.globals {
-        let sort = data.signature.var(*g).sort;
-        globals.insert(*g, default_value(&mut data.signature, sort));
-    }
+    let globals = global_values(spec, &mut data.signature);
     for p in &mut params {
         p.init = p.init.substitute(&globals);
     }
-    let mut chosen = Vec::new();
-    let mut weights = Vec::new();
-    for chance in automata.iter().filter_map(|a| a.initial_chance.as_ref()) {
-        chosen.extend(&chance.vars);
-        weights.push(chance.weight.substitute(&globals));
-    }
-    let chance =
-        product(&mut data.signature, weights).map(|weight| Chance { vars: chosen, weight });
-    let maker = SummandBuilder {
+    let chance = initial_chance(automata, &globals, &mut data.signature);
+    let builder = SummandBuilder {
         automata,
         placements: &placements,
-        defaults: &defaults,
+        placeholders: &param_placeholders,
         params: &param_exprs,
         as_param: &as_param,
         globals: &globals,
     };
-    let summands =
-        combined.into_iter().filter_map(|c| maker.summand(&mut data.signature, c, eliminate));
+    let summands = combined
+        .into_iter()
+        .filter_map(|c| builder.summand(&mut data.signature, c, one_point_rule));
     let mut summands: Vec<Summand> = summands.collect();
     let mut actions = spec.actions.clone();
-    if let Some(ending) = ending {
-        summands.push(termination(
+    if let Some(terminated_at) = terminated_at {
+        summands.push(terminate_summand(
             automata,
             &placements,
             &param_exprs,
             &mut data,
             &mut actions,
-            ending,
+            terminated_at,
         ));
     }
     let components = automata.iter().map(|a| a.name.clone()).collect();
-    let plan = composition::PlacedAutomata {
+    let placed = composition::PlacedAutomata {
         params: &params,
         placements: &placements,
         as_param: &as_param,
         globals: &globals,
     };
-    let mut unused: Vec<OpId> = unused.0.values().filter_map(Expr::head).collect();
-    unused.sort_unstable();
+    let mut placeholder_ops: Vec<OpId> = placeholders.0.values().filter_map(Expr::head).collect();
+    placeholder_ops.sort_unstable();
     let anatomy = Anatomy {
-        components: plan.automata(automata, &mut data.signature),
-        unused,
+        components: placed.automata(automata, &mut data.signature),
+        placeholders: placeholder_ops,
         ..Anatomy::default()
     };
     Ok(LinearProcess {

@@ -16,7 +16,7 @@
 //! one edge with conditional parts. Cost: edges times variables. Invariant: folding maps states one
 //! to one; a parameter that is not live has the placeholder of `assemble`.
 
-use super::assemble::{Unused, shared_parameters};
+use super::assemble::{Placeholders, shared_parameters};
 use super::sequential::{Automaton, Location, LocationEdge};
 use crate::linear::Act;
 use ahash::AHashMap;
@@ -74,7 +74,7 @@ impl<'a> Fold<'a> {
     pub(super) fn new(
         automaton: &'a Automaton,
         signature: &mut Signature,
-        unused: &mut Unused,
+        placeholders: &mut Placeholders,
     ) -> Self {
         let places = shared_parameters(automaton, signature);
         let vars: Vec<VarId> = places.iter().map(|shared| signature.copy_var(shared[0])).collect();
@@ -83,7 +83,7 @@ impl<'a> Fold<'a> {
         let mut by_kind: AHashMap<EdgeKind, usize> = AHashMap::new();
         let mut sums = AHashMap::new();
         for edge in &automaton.edges {
-            let (kind, row) = fold.row(edge, signature, unused, &mut sums);
+            let (kind, row) = fold.row(edge, signature, placeholders, &mut sums);
             let at = *by_kind.entry(kind.clone()).or_insert(kinds.len());
             if at == kinds.len() {
                 kinds.push((kind, Vec::new()));
@@ -117,7 +117,7 @@ impl<'a> Fold<'a> {
         &self,
         edge: &LocationEdge,
         signature: &mut Signature,
-        unused: &mut Unused,
+        placeholders: &mut Placeholders,
         sums: &mut AHashMap<(usize, SortId), VarId>,
     ) -> (EdgeKind, FoldRow) {
         let locations = &self.automaton.locations;
@@ -159,7 +159,7 @@ impl<'a> Fold<'a> {
             let own = Expr::var(signature, self.vars[place]);
             // A variable that is live neither before nor after is unchanged.
             values.push(given.unwrap_or_else(|| {
-                if live[place] { unused.value(signature, own.sort) } else { own }
+                if live[place] { placeholders.value(signature, own.sort) } else { own }
             }));
         }
         let over = locations[edge.to].terminated.then_some(edge.to);
@@ -183,7 +183,7 @@ impl<'a> Fold<'a> {
 
     /// Builds the folded component. Location 0 represents all locations except successful
     /// terminations, which remain.
-    pub(super) fn build(&self, data: &mut DataSpec, unused: &mut Unused) -> Automaton {
+    pub(super) fn build(&self, data: &mut DataSpec, placeholders: &mut Placeholders) -> Automaton {
         let at = data.signature.fresh_var("s", basic::POS);
         let mut locations = vec![Location {
             vars: [at].into_iter().chain(self.vars.iter().copied()).collect(),
@@ -217,8 +217,10 @@ impl<'a> Fold<'a> {
                     .find(|(v, _)| shared.contains(v))
                     .map(|(_, e)| e.clone());
                 let sort = data.signature.var(*var).sort;
-                initial_values
-                    .push((*var, given.unwrap_or_else(|| unused.value(&mut data.signature, sort))));
+                initial_values.push((
+                    *var,
+                    given.unwrap_or_else(|| placeholders.value(&mut data.signature, sort)),
+                ));
             }
         }
         Automaton {

@@ -26,7 +26,7 @@ mod simplify;
 mod sum_over_dist;
 mod term;
 
-use self::assemble::Unused;
+use self::assemble::Placeholders;
 use self::fold::Fold;
 use self::network::{ActionNames, Combined, Composer, Name, Network};
 use self::sequential::{Automaton, AutomatonBuilder};
@@ -41,7 +41,7 @@ use mu_data::expr::{DataSpec, Expr, Substitution};
 use mu_data::signature::Signature;
 use std::rc::Rc;
 
-pub use self::assemble::{default_value, unused_name};
+pub use self::assemble::{default_value, placeholder_name};
 
 /// Options of linearisation.
 #[derive(Clone, Debug)]
@@ -191,7 +191,7 @@ pub fn linearise(
             Some(term::convert(&def.body)?.substitute(&globals))
         });
     }
-    let ends = termination::terminating(&bodies);
+    let ends = termination::can_terminate(&bodies);
     bodies.iter_mut().flatten().for_each(|body| *body = termination::trim(body, &ends));
     let (open, back) =
         OpenConstants::with_names(&mut data.signature, &data.equations, &options.open_constants);
@@ -217,17 +217,17 @@ pub fn linearise(
                     builder.build(name, termination::trim(&term.substitute(&globals), &ends))?;
                 let mut automaton = with_fresh_variables(automaton, builder.signature);
                 if options.constants {
-                    simplify::constants(&mut automaton);
+                    simplify::remove_constant_variables(&mut automaton);
                 }
                 if options.duplicates {
-                    simplify::duplicates(&mut automaton, builder.signature);
+                    simplify::remove_duplicate_variables(&mut automaton, builder.signature);
                 }
                 if options.dead {
-                    simplify::dead(&mut automaton);
+                    simplify::remove_dead_variables(&mut automaton);
                 }
                 automaton
             }
-            Component::Phase => Automaton::phase(),
+            Component::Phase => Automaton::first_step_monitor(),
         });
     }
     if options.constants {
@@ -236,24 +236,24 @@ pub fn linearise(
             Expr::boolean(&mut data.signature, value);
         }
         let mut evaluator = simplify::Evaluator::new(&data, &open);
-        automata.iter_mut().for_each(|a| evaluator.automaton(a));
+        automata.iter_mut().for_each(|a| evaluator.evaluate_automaton(a));
     }
-    let mut unused = Unused::default();
+    let mut placeholders = Placeholders::default();
     let (automata, combined) =
-        compose(spec, &mut data, automata, &network, &names, options, &mut unused)?;
+        compose(spec, &mut data, automata, &network, &names, options, &mut placeholders)?;
     let mut process =
-        assemble::assemble(spec, data, &automata, combined, unused, options.eliminate)?;
+        assemble::assemble(spec, data, &automata, combined, placeholders, options.eliminate)?;
     process.components = titles;
     composition::operators(&network, &names, &mut process.anatomy);
     open_constants::replace(&mut process, &|e| e.replace_operations(&open.constants));
-    simplified(&mut process, options, &open)?;
+    simplify_process(&mut process, options, &open)?;
     open_constants::replace(&mut process, &|e| e.substitute(&back));
     Ok(process)
 }
 
 /// Applies the simplifications of a whole process, in which variables stand for constants without a
 /// value.
-fn simplified(
+fn simplify_process(
     process: &mut LinearProcess,
     options: &LineariserOptions,
     open: &OpenConstants,
@@ -269,7 +269,7 @@ fn simplified(
         crate::simplify::control(process, open);
     }
     if options.dead {
-        crate::simplify::dead(process);
+        crate::simplify::remove_dead_parameters(process);
     }
     Ok(())
 }
@@ -284,7 +284,7 @@ fn compose(
     network: &Network,
     names: &ActionNames,
     options: &LineariserOptions,
-    unused: &mut Unused,
+    placeholders: &mut Placeholders,
 ) -> Result<(Vec<Automaton>, Vec<Combined>), Diagnostic> {
     let rewritten: AHashSet<OpId> = data.equations.iter().filter_map(|e| e.lhs.head()).collect();
     // The summands with the peak number during composition, or the error if there were too many.
@@ -308,9 +308,9 @@ fn compose(
     if let Ok((combined, _)) = compose(&automata, data, few)? {
         return Ok((automata, combined));
     }
-    let (plain_data, plain_unused) = (data.clone(), unused.clone());
+    let (plain_data, plain_placeholders) = (data.clone(), placeholders.clone());
     let folds: Vec<Fold> =
-        automata.iter().map(|a| Fold::new(a, &mut data.signature, unused)).collect();
+        automata.iter().map(|a| Fold::new(a, &mut data.signature, placeholders)).collect();
     let mut gains: Vec<usize> = folds.iter().map(Fold::gain).collect();
     if gains.iter().all(|g| *g == 0) {
         let (combined, _) = compose(&automata, data, options.max_summands)??;
@@ -324,20 +324,20 @@ fn compose(
         }
         // Equal components are folded together, so that they remain interchangeable.
         for (i, gain) in gains.iter_mut().enumerate().filter(|(_, gain)| **gain == best) {
-            folded[i] = folds[i].build(data, unused);
+            folded[i] = folds[i].build(data, placeholders);
             *gain = 0;
         }
         if let Ok(composition) = compose(&folded, data, few)? {
             break composition;
         }
     };
-    let (folded_data, folded_unused) =
-        (std::mem::replace(data, plain_data), std::mem::replace(unused, plain_unused));
+    let (folded_data, folded_placeholders) =
+        (std::mem::replace(data, plain_data), std::mem::replace(placeholders, plain_placeholders));
     let worth = most.min(few).saturating_mul(options.fold_gain);
     if let Ok((plain, _)) = compose(&automata, data, options.max_summands.min(worth))? {
         return Ok((automata, plain));
     }
-    (*data, *unused) = (folded_data, folded_unused);
+    (*data, *placeholders) = (folded_data, folded_placeholders);
     Ok((folded, combined))
 }
 

@@ -31,9 +31,9 @@ fn substitute_edge(edge: &mut super::sequential::LocationEdge, by: &Substitution
 
 /// Limit on the parts of a normal form that replaces a term; a larger one is discarded.
 const MAX_PARTS: usize = 16;
-/// Limits on the equations that one evaluation may apply, and on the number of terms without a
-/// small normal form; beyond the latter, evaluation stops.
+/// Limit on the equations that one evaluation may apply; beyond it the term is retained.
 const MAX_STEPS: u64 = 10_000;
+/// Limit on the terms without a small normal form; beyond it no further term is evaluated.
 const MAX_FAILURES: u32 = 100;
 
 /// Evaluator of closed terms in actions and conditions, for terms with small normal forms.
@@ -53,13 +53,16 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Evaluates the terms of an automaton, and removes edges with a false condition.
-    pub(super) fn automaton(&mut self, automaton: &mut Automaton) {
+    pub(super) fn evaluate_automaton(&mut self, automaton: &mut Automaton) {
         let signature = &self.data.signature;
         automaton.edges.retain_mut(|edge| {
-            edge.acts.iter_mut().flat_map(|a| a.args.iter_mut()).for_each(|e| *e = self.inside(e));
+            edge.acts
+                .iter_mut()
+                .flat_map(|a| a.args.iter_mut())
+                .for_each(|e| *e = self.evaluate_subterms(e));
             let mut possible = true;
             edge.guard.retain_mut(|g| {
-                *g = self.condition(g);
+                *g = self.evaluate_condition(g);
                 let decided = g.as_bool(signature);
                 possible &= decided != Some(false);
                 decided.is_none()
@@ -69,11 +72,11 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Evaluates the closed conjuncts and disjuncts of a condition.
-    fn condition(&mut self, e: &Expr) -> Expr {
+    fn evaluate_condition(&mut self, e: &Expr) -> Expr {
         let signature = &self.data.signature;
         if e.is_closed() {
             return self
-                .normal(e)
+                .normal_form(e)
                 .filter(|n| n.as_bool(signature).is_some())
                 .unwrap_or_else(|| e.clone());
         }
@@ -84,7 +87,7 @@ impl<'a> Evaluator<'a> {
         };
         let all = matches!(e.as_builtin(signature), Some((Builtin::And, _)));
         stacker::maybe_grow(64 << 10, 1 << 20, || {
-            let (a, b) = (self.condition(&args[0]), self.condition(&args[1]));
+            let (a, b) = (self.evaluate_condition(&args[0]), self.evaluate_condition(&args[1]));
             match (a.as_bool(signature), b.as_bool(signature)) {
                 (Some(value), _) if value == all => b,
                 (_, Some(value)) if value == all => a,
@@ -96,16 +99,16 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Evaluates closed subterms of an expression, below constructors and other operations.
-    fn inside(&mut self, e: &Expr) -> Expr {
+    fn evaluate_subterms(&mut self, e: &Expr) -> Expr {
         let ExprKind::Apply(head, args) = &e.kind else {
             return match e.kind {
-                ExprKind::Op(_) => self.normal(e).unwrap_or_else(|| e.clone()),
+                ExprKind::Op(_) => self.normal_form(e).unwrap_or_else(|| e.clone()),
                 _ => e.clone(),
             };
         };
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             if e.is_closed() {
-                return self.normal(e).unwrap_or_else(|| e.clone());
+                return self.normal_form(e).unwrap_or_else(|| e.clone());
             }
             // The operands of a lazy operation may not be needed, so they are not evaluated.
             if matches!(
@@ -114,12 +117,13 @@ impl<'a> Evaluator<'a> {
             ) {
                 return e.clone();
             }
-            let args = args.iter().map(|a| self.inside(a)).collect();
+            let args = args.iter().map(|a| self.evaluate_subterms(a)).collect();
             Expr::new(ExprKind::Apply(head.clone(), args), e.sort, e.span)
         })
     }
 
-    fn normal(&mut self, closed: &Expr) -> Option<Expr> {
+    /// Returns the normal form of a closed term, from the cache; `None` if the term is retained.
+    fn normal_form(&mut self, closed: &Expr) -> Option<Expr> {
         let mut needed = false;
         closed.each_op(&mut |op| {
             needed |= !matches!(self.data.signature.op(op).kind, OpKind::Constructor(_))
@@ -139,6 +143,7 @@ impl<'a> Evaluator<'a> {
         normal
     }
 
+    /// Evaluates a closed term; `None` if its normal form is large, no term, or found too late.
     fn evaluate(&mut self, closed: &Expr) -> Option<Expr> {
         if self.engine.is_none() {
             let mut engine = Engine::new(Program::compile(self.data).ok()?);
@@ -163,35 +168,72 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Removes variables that have one closed value at all locations where they are live.
-pub(super) fn constants(automaton: &mut Automaton) {
-    #[derive(Clone, PartialEq)]
-    enum Value {
-        Unknown,
-        Constant(Expr),
-        Varies,
+/// Value of a variable at a location, from least to greatest information.
+#[derive(Clone, PartialEq)]
+enum Value {
+    /// No edge to the location is known to be possible.
+    Unknown,
+    Constant(Expr),
+    Varies,
+}
+
+/// The values of the live variables of each location.
+type Values = AHashMap<(usize, VarId), Value>;
+
+/// Adds a value to those that a variable may have. Returns true if they changed.
+fn join(values: &mut Values, key: (usize, VarId), new: Value) -> bool {
+    let old = values.get(&key).cloned().unwrap_or(Value::Varies);
+    let joined = match (&old, new) {
+        (Value::Unknown, n) => n,
+        (_, Value::Unknown) | (Value::Varies, _) => old.clone(),
+        (Value::Constant(a), Value::Constant(b)) if *a == b => old.clone(),
+        _ => Value::Varies,
+    };
+    let changed = joined != old;
+    values.insert(key, joined);
+    changed
+}
+
+/// Returns the value of an expression at a location.
+fn value_of(e: &Expr, location: usize, values: &Values) -> Value {
+    if let ExprKind::Var(w) = e.kind {
+        return values.get(&(location, w)).cloned().unwrap_or(Value::Varies);
     }
-    let mut values: AHashMap<(usize, VarId), Value> = AHashMap::new();
+    let mut free = Vec::new();
+    e.free_vars(&mut free);
+    // Only variables of the location can be known: sums range over many values.
+    let known: Vec<Option<&Value>> = free.iter().map(|f| values.get(&(location, *f))).collect();
+    if known.contains(&Some(&Value::Unknown)) {
+        return Value::Unknown;
+    }
+    if known.iter().any(|k| matches!(k, None | Some(Value::Varies))) {
+        return Value::Varies;
+    }
+    let constant = |(v, k): (&VarId, &Option<&Value>)| match k {
+        Some(Value::Constant(e)) => Some((*v, e.clone())),
+        _ => None,
+    };
+    let by: Substitution = free.iter().zip(&known).filter_map(constant).collect();
+    Value::Constant(e.substitute(&by))
+}
+
+/// Removes variables that have one closed value at all locations where they are live.
+pub(super) fn remove_constant_variables(automaton: &mut Automaton) {
+    let values = propagate_constants(automaton);
+    apply_constants(automaton, &values);
+}
+
+/// Computes the values of the variables, with as many constants as the edges permit.
+fn propagate_constants(automaton: &Automaton) -> Values {
+    let mut values = Values::new();
     for (l, location) in automaton.locations.iter().enumerate() {
         for v in &location.vars {
             values.insert((l, *v), Value::Unknown);
         }
     }
-    let meet = |values: &mut AHashMap<(usize, VarId), Value>, key, new: Value| -> bool {
-        let old = values.get(&key).cloned().unwrap_or(Value::Varies);
-        let joined = match (&old, new) {
-            (Value::Unknown, n) => n,
-            (_, Value::Unknown) | (Value::Varies, _) => old.clone(),
-            (Value::Constant(a), Value::Constant(b)) if *a == b => old.clone(),
-            _ => Value::Varies,
-        };
-        let changed = joined != old;
-        values.insert(key, joined);
-        changed
-    };
     for (v, e) in &automaton.initial_values {
         let value = if e.is_closed() { Value::Constant(e.clone()) } else { Value::Varies };
-        meet(&mut values, (automaton.initial, *v), value);
+        join(&mut values, (automaton.initial, *v), value);
     }
     loop {
         let mut changed = false;
@@ -200,35 +242,18 @@ pub(super) fn constants(automaton: &mut Automaton) {
                 if values.get(&(edge.to, *v)).is_none_or(|known| *known == Value::Varies) {
                     continue;
                 }
-                let new = if let ExprKind::Var(w) = e.kind {
-                    values.get(&(edge.from, w)).cloned().unwrap_or(Value::Varies)
-                } else {
-                    let mut free = Vec::new();
-                    e.free_vars(&mut free);
-                    // Only variables of the location can be known: sums range over many values.
-                    let known: Vec<Option<&Value>> =
-                        free.iter().map(|f| values.get(&(edge.from, *f))).collect();
-                    if known.contains(&Some(&Value::Unknown)) {
-                        Value::Unknown
-                    } else if known.iter().any(|k| matches!(k, None | Some(Value::Varies))) {
-                        Value::Varies
-                    } else {
-                        let constant = |(v, k): (&VarId, &Option<&Value>)| match k {
-                            Some(Value::Constant(e)) => Some((*v, e.clone())),
-                            _ => None,
-                        };
-                        let by: Substitution =
-                            free.iter().zip(&known).filter_map(constant).collect();
-                        Value::Constant(e.substitute(&by))
-                    }
-                };
-                changed |= meet(&mut values, (edge.to, *v), new);
+                let new = value_of(e, edge.from, &values);
+                changed |= join(&mut values, (edge.to, *v), new);
             }
         }
         if !changed {
-            break;
+            return values;
         }
     }
+}
+
+/// Replaces constants by their values, and removes their variables.
+fn apply_constants(automaton: &mut Automaton, values: &Values) {
     // Unreachable locations remain `Unknown`: their edges are never taken.
     let constant = |l: usize, v: VarId| match values.get(&(l, v)) {
         Some(Value::Constant(e)) => Some(e.clone()),
@@ -250,65 +275,88 @@ pub(super) fn constants(automaton: &mut Automaton) {
     }
 }
 
+/// For each location and each of its variables: the index of the first variable of the location
+/// that equals it.
+type Classes = Vec<Vec<usize>>;
+
+/// Returns the representatives of the variables of a location that are not their own ones.
+fn representatives(
+    classes: &Classes,
+    automaton: &Automaton,
+    l: usize,
+    signature: &Signature,
+) -> Substitution {
+    let vars = &automaton.locations[l].vars;
+    (0..vars.len())
+        .filter(|&i| classes[l][i] != i)
+        .map(|i| (vars[i], Expr::var(signature, vars[classes[l][i]])))
+        .collect()
+}
+
+/// Splits the classes of a location by the values assigned to its variables. Returns true if a
+/// class was split.
+fn split_classes(class: &mut [usize], values: &[Expr]) -> bool {
+    let old = class.to_vec();
+    for i in 0..class.len() {
+        class[i] = (0..=i).find(|&j| old[j] == old[i] && values[j] == values[i]).unwrap_or(i);
+    }
+    *class != *old
+}
+
+/// Returns the assigned values in the order of the variables of a location.
+fn values_in_order(automaton: &Automaton, l: usize, assigns: &[(VarId, Expr)]) -> Vec<Expr> {
+    if assigns.iter().map(|a| &a.0).eq(&automaton.locations[l].vars) {
+        return assigns.iter().map(|a| a.1.clone()).collect();
+    }
+    let by: AHashMap<VarId, &Expr> = assigns.iter().map(|(v, e)| (*v, e)).collect();
+    automaton.locations[l].vars.iter().map(|v| by[v].clone()).collect()
+}
+
 /// Removes variables that always equal another variable of their location.
-pub(super) fn duplicates(automaton: &mut Automaton, signature: &Signature) {
-    // class[l][i]: index of the first variable of location l that variable i equals, as far as
-    // known.
-    let mut class: Vec<Vec<usize>> = (automaton.locations.iter())
+pub(super) fn remove_duplicate_variables(automaton: &mut Automaton, signature: &Signature) {
+    let classes = refine_classes(automaton, signature);
+    apply_classes(automaton, &classes, signature);
+}
+
+/// Computes the coarsest classes of equal variables that all edges preserve.
+fn refine_classes(automaton: &Automaton, signature: &Signature) -> Classes {
+    let mut classes: Classes = (automaton.locations.iter())
         .map(|l| {
             let sort = |i: usize| signature.var(l.vars[i]).sort;
             (0..l.vars.len()).map(|i| (0..=i).find(|&j| sort(j) == sort(i)).unwrap_or(i)).collect()
         })
         .collect();
-    let representative = |class: &[Vec<usize>], automaton: &Automaton, l: usize| -> Substitution {
-        let vars = &automaton.locations[l].vars;
-        (0..vars.len())
-            .filter(|&i| class[l][i] != i)
-            .map(|i| (vars[i], Expr::var(signature, vars[class[l][i]])))
-            .collect()
-    };
-    // Splits classes by the assigned values; returns true if a class was split.
-    fn split(class: &mut [usize], values: &[Expr]) -> bool {
-        let old = class.to_vec();
-        for i in 0..class.len() {
-            class[i] = (0..=i).find(|&j| old[j] == old[i] && values[j] == values[i]).unwrap_or(i);
-        }
-        *class != *old
-    }
-    let ordered = |automaton: &Automaton, l: usize, assigns: &[(VarId, Expr)]| -> Vec<Expr> {
-        if assigns.iter().map(|a| &a.0).eq(&automaton.locations[l].vars) {
-            return assigns.iter().map(|a| a.1.clone()).collect();
-        }
-        let by: AHashMap<VarId, &Expr> = assigns.iter().map(|(v, e)| (*v, e)).collect();
-        automaton.locations[l].vars.iter().map(|v| by[v].clone()).collect()
-    };
-    let initial = ordered(automaton, automaton.initial, &automaton.initial_values);
-    split(&mut class[automaton.initial], &initial);
+    let initial = values_in_order(automaton, automaton.initial, &automaton.initial_values);
+    split_classes(&mut classes[automaton.initial], &initial);
     loop {
         let mut changed = false;
         for edge in &automaton.edges {
-            if class[edge.to].iter().enumerate().all(|(i, c)| *c == i) {
+            if classes[edge.to].iter().enumerate().all(|(i, c)| *c == i) {
                 continue;
             }
-            let by = representative(&class, automaton, edge.from);
-            let values: Vec<Expr> = ordered(automaton, edge.to, &edge.assigns)
+            let by = representatives(&classes, automaton, edge.from, signature);
+            let values: Vec<Expr> = values_in_order(automaton, edge.to, &edge.assigns)
                 .iter()
                 .map(|e| e.substitute(&by))
                 .collect();
-            changed |= split(&mut class[edge.to], &values);
+            changed |= split_classes(&mut classes[edge.to], &values);
         }
         if !changed {
-            break;
+            return classes;
         }
     }
+}
+
+/// Replaces variables by their representatives, and removes them.
+fn apply_classes(automaton: &mut Automaton, classes: &Classes, signature: &Signature) {
     for i in 0..automaton.edges.len() {
-        let by = representative(&class, automaton, automaton.edges[i].from);
+        let by = representatives(classes, automaton, automaton.edges[i].from, signature);
         substitute_edge(&mut automaton.edges[i], &by);
     }
     let dropped: Vec<AHashSet<VarId>> = (automaton.locations.iter().enumerate())
         .map(|(l, location)| {
             (0..location.vars.len())
-                .filter(|&i| class[l][i] != i)
+                .filter(|&i| classes[l][i] != i)
                 .map(|i| location.vars[i])
                 .collect()
         })
@@ -323,14 +371,14 @@ pub(super) fn duplicates(automaton: &mut Automaton, signature: &Signature) {
 }
 
 /// Removes variables on which no action and no condition depends from their location on.
-pub(super) fn dead(automaton: &mut Automaton) {
+pub(super) fn remove_dead_variables(automaton: &mut Automaton) {
     let free = |e: &Expr| {
         let mut vars = Vec::new();
         e.free_vars(&mut vars);
         vars
     };
-    // Dependencies of each variable.
-    let needed: Vec<Vec<(VarId, Vec<VarId>)>> = automaton
+    // For each edge: the assigned variables, each with the variables of its term.
+    let dependencies: Vec<Vec<(VarId, Vec<VarId>)>> = automaton
         .edges
         .iter()
         .map(|edge| edge.assigns.iter().map(|(v, e)| (*v, free(e))).collect())
@@ -349,8 +397,8 @@ pub(super) fn dead(automaton: &mut Automaton) {
     }
     loop {
         let before = used.len();
-        for (edge, needed) in automaton.edges.iter().zip(&needed) {
-            for (v, of) in needed {
+        for (edge, dependencies) in automaton.edges.iter().zip(&dependencies) {
+            for (v, of) in dependencies {
                 if used.contains(&(edge.to, *v)) {
                     used.extend(
                         of.iter()

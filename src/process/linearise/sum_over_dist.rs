@@ -206,7 +206,7 @@ impl AutomatonBuilder<'_> {
         });
         match solved {
             Err(reason) if reason.stage == Stage::Unsupported => return Err(reason),
-            Err(reason) => return Err(unbounded(self.signature, vars, &reason)),
+            Err(reason) => return Err(unbounded_error(self.signature, vars, &reason)),
             Ok(()) => {}
         }
         // Values may need operations that only the engine has.
@@ -233,7 +233,7 @@ fn too_many(signature: &Signature, vars: &[VarId]) -> Diagnostic {
     Diagnostic::new(Stage::Unsupported, message).note(ADVICE)
 }
 
-fn unbounded(signature: &Signature, vars: &[VarId], reason: &Diagnostic) -> Diagnostic {
+fn unbounded_error(signature: &Signature, vars: &[VarId], reason: &Diagnostic) -> Diagnostic {
     let names = names(signature, vars);
     let message = format!(
         "a `sum` over a process that starts with `dist` needs finitely many values of {names}"

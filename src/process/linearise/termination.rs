@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// Returns for each process whether it can terminate, from the terms of the sequential ones;
 /// arbitrary for others.
-pub(super) fn terminating(bodies: &[Option<Rc<ProcessTerm>>]) -> Vec<bool> {
+pub(super) fn can_terminate(bodies: &[Option<Rc<ProcessTerm>>]) -> Vec<bool> {
     let mut ends: Vec<bool> = bodies.iter().map(Option::is_none).collect();
     loop {
         let mut changed = false;

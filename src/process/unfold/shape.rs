@@ -41,7 +41,7 @@ pub(super) struct UpdatedFunction {
     entries: Vec<(Expr, FieldTree, Expr)>,
     /// Placeholder of the parameter while it is not live, if that is not a value: it is treated as
     /// `base`.
-    unused: Option<OpId>,
+    placeholder: Option<OpId>,
 }
 
 /// Arguments at which functions of a sort are changed.
@@ -64,7 +64,7 @@ pub(super) struct ShapeBuilder<'a> {
     /// Arguments at which functions of a sort are changed, as far as known.
     pub keys: &'a [(SortId, Expr)],
     /// Placeholders of parameters while they are not live.
-    pub unused: &'a [OpId],
+    pub placeholders: &'a [OpId],
     /// Evaluates a function at an argument, if possible.
     pub apply: &'a mut dyn FnMut(&Expr) -> Option<Expr>,
     /// Fields so far.
@@ -243,12 +243,13 @@ impl ShapeBuilder<'_> {
             let shape = self.shape(&format!("{name}_{part}"), range, Some(at_first))?;
             entries.push((key, shape, before));
         }
-        let unused = self.unused.iter().copied().find(|op| self.signature.op(*op).sort == sort);
+        let placeholder =
+            self.placeholders.iter().copied().find(|op| self.signature.op(*op).sort == sort);
         Some(FieldTree::Function(Box::new(UpdatedFunction {
             sort,
             base: base.clone(),
             entries,
-            unused,
+            placeholder,
         })))
     }
 
@@ -369,8 +370,8 @@ fn split_function(
     e: &Expr,
     out: &mut SplitFields,
 ) -> Option<()> {
-    let UpdatedFunction { base, entries, unused, .. } = shape;
-    if matches!(e.kind, ExprKind::Op(op) if Some(op) == *unused) && e != base {
+    let UpdatedFunction { base, entries, placeholder, .. } = shape;
+    if matches!(e.kind, ExprKind::Op(op) if Some(op) == *placeholder) && e != base {
         return entries
             .iter()
             .try_for_each(|(_, shape, without)| shape.split(signature, without, out));

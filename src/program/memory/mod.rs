@@ -40,7 +40,7 @@ pub trait MemoryModel: Send + Sync + std::fmt::Debug {
     /// Returns the name on the command line.
     fn name(&self) -> &'static str;
     /// True if stores are buffered.
-    fn buffered(&self) -> bool {
+    fn has_buffers(&self) -> bool {
         true
     }
     /// True if a store fence must leave a mark in the buffer.

@@ -10,7 +10,7 @@ impl MemoryModel for SequentialConsistency {
     fn name(&self) -> &'static str {
         "sc"
     }
-    fn buffered(&self) -> bool {
+    fn has_buffers(&self) -> bool {
         false
     }
     fn ready(&self, _: &[BufferEntry], _: &mut dyn FnMut(usize)) {}

@@ -17,9 +17,12 @@ impl InstanceAudit<'_> {
         machine: &AuditMachine,
         from: &MachineState,
     ) -> MachineState {
-        let mut state =
-            if self.draw.random.chance(1, 4) { self.draw.any_state(machine) } else { from.clone() };
-        let cube = self.draw.random.choose(&self.invariant.cubes).clone();
+        let mut state = if self.generator.random.chance(1, 4) {
+            self.generator.random_state(machine)
+        } else {
+            from.clone()
+        };
+        let cube = self.generator.random.choose(&self.invariant.cubes).clone();
         if cube.names > machine.n as usize {
             return state;
         }
@@ -27,7 +30,7 @@ impl InstanceAudit<'_> {
         for i in (self.invariant.fixed + 1..names.len()).rev() {
             names.swap(
                 i,
-                self.invariant.fixed + self.draw.random.below(i + 1 - self.invariant.fixed),
+                self.invariant.fixed + self.generator.random.below(i + 1 - self.invariant.fixed),
             );
         }
         names.truncate(cube.names);
@@ -51,18 +54,26 @@ impl InstanceAudit<'_> {
                     among.extend((0..machine.n).filter(|p| !names.contains(p)));
                 }
                 if !among.is_empty() {
-                    write(state, slot(cell), AuditValue::Process(*self.draw.random.choose(&among)));
+                    write(
+                        state,
+                        slot(cell),
+                        AuditValue::Process(*self.generator.random.choose(&among)),
+                    );
                 }
             }
             Fact::Constructors(cell, among) if !among.is_empty() => {
-                write(state, slot(cell), AuditValue::Constructor(*self.draw.random.choose(among)));
+                write(
+                    state,
+                    slot(cell),
+                    AuditValue::Constructor(*self.generator.random.choose(among)),
+                );
             }
             Fact::Constructors(..) => {}
             Fact::Equal(a, b, equal) => {
                 let value = if *equal {
                     state.cells[slot(b)]
                 } else {
-                    self.draw.value(machine, machine.sort(slot(a)), None)
+                    self.generator.value(machine, machine.sort(slot(a)), None)
                 };
                 write(state, slot(a), value);
                 write(state, slot(b), state.cells[slot(b)]);
@@ -70,7 +81,7 @@ impl InstanceAudit<'_> {
             Fact::Before(a, b, _) => {
                 for point in [a, b] {
                     if let Point::Held(cell) = point {
-                        write(state, slot(cell), self.draw.value(machine, TypeId::PROC, None));
+                        write(state, slot(cell), self.generator.value(machine, TypeId::PROC, None));
                     }
                 }
             }
@@ -114,7 +125,7 @@ impl InstanceAudit<'_> {
         if terms.is_empty() {
             return None;
         }
-        let at = self.draw.random.below(terms.len());
+        let at = self.generator.random.below(terms.len());
         let mut total = constant;
         for (i, (factor, cell)) in terms.iter().enumerate() {
             let AuditValue::Number(n) = state.cells[slot(cell)] else { return None };

@@ -8,26 +8,26 @@
 //! - Random runs from random initial states: no state is unsafe, and no state is in a cube
 //!   ([`invariant`]), for any order in which the entries of store buffers reach memory.
 //! - Random states outside all cubes, with entries in store buffers, and with numbers far from
-//!   those of the text ([`draw`]): none is unsafe, and no step leads into a cube. A store is last
-//!   in the order, and a locked access requires empty buffers, because a proof describes runs in
-//!   this order of writes.
+//!   those of the text ([`random_states`]): none is unsafe, and no step leads into a cube. A store
+//!   is last in the order, and a locked access requires empty buffers, because a proof describes
+//!   runs in this order of writes.
 //!
 //! The only code shared with the prover and the verifier is the typed system. Cost: the time that
 //! the caller allows. Invariant: every sampled step is a step of an instance, so a violation is an
 //! error of the proof.
 
-pub mod draw;
+pub mod random_states;
 pub mod invariant;
 pub mod machine;
 mod cube_states;
 pub mod translation;
 pub mod value;
 
-use draw::{Draw, MAX_ENTRIES, buffered_slots, constants};
 use invariant::{Invariant, Timeline, read};
 use machine::{AuditMachine, Effect, MachineState, MachineStep};
 use mu_base::{Diagnostic, Stage, narrow};
 use mu_cubicle::system::System;
+use random_states::{MAX_ENTRIES, StateGenerator, buffered_slots, constants};
 
 /// Largest number of processes of an instance.
 const MAX_PROCESSES: u32 = 5;
@@ -82,7 +82,7 @@ pub struct AuditRequest<'a> {
 struct InstanceAudit<'a> {
     wanted: &'a AuditRequest<'a>,
     invariant: Invariant,
-    draw: Draw,
+    generator: StateGenerator,
     audit: Audit,
 }
 
@@ -105,11 +105,11 @@ pub fn audit(wanted: &AuditRequest) -> Result<Audit, Diagnostic> {
         .map_err(|e| Diagnostic::internal(format!("a certificate: {e}")))?;
     let numbers =
         constants(wanted.system).into_iter().chain(invariant.numbers().collect::<Vec<_>>());
-    let draw = Draw::new(wanted.seed, numbers);
+    let generator = StateGenerator::new(wanted.seed, numbers);
     let mut check = InstanceAudit {
         wanted,
         invariant,
-        draw,
+        generator,
         audit: Audit { seed: wanted.seed, ..Audit::default() },
     };
     let mut instances = instances(wanted.system, check.invariant.tso);
@@ -156,9 +156,10 @@ impl InstanceAudit<'_> {
         if self.is_done() {
             return Ok(());
         }
-        let initial = if instance.failed < ATTEMPTS { self.draw.initial(machine) } else { None };
+        let initial =
+            if instance.failed < ATTEMPTS { self.generator.initial(machine) } else { None };
         let is_run = initial.is_some();
-        let mut state = initial.unwrap_or_else(|| self.draw.any_state(machine));
+        let mut state = initial.unwrap_or_else(|| self.generator.random_state(machine));
         if is_run {
             self.audit.initial += 1;
             self.check_reachable(machine, &state, "is initial", None)?;
@@ -181,7 +182,7 @@ impl InstanceAudit<'_> {
             if steps.is_empty() {
                 break;
             }
-            let step = steps.swap_remove(self.draw.random.below(steps.len()));
+            let step = steps.swap_remove(self.generator.random.below(steps.len()));
             self.check_reachable(machine, &step.next, "is reached", Some((&state, &step)))?;
             state = step.next;
         }
@@ -189,8 +190,8 @@ impl InstanceAudit<'_> {
     }
 
     fn steps(&mut self, machine: &AuditMachine, state: &MachineState) -> Vec<MachineStep> {
-        let draw = &mut self.draw;
-        machine.steps(state, &mut |sort| draw.value(machine, sort, Some(state)))
+        let generator = &mut self.generator;
+        machine.steps(state, &mut |sort| generator.value(machine, sort, Some(state)))
     }
 
     /// Draws a state: a mutation of the given one, a state close to a cube, or any state.
@@ -200,14 +201,14 @@ impl InstanceAudit<'_> {
         state: &MachineState,
         buffered: &[usize],
     ) -> MachineState {
-        let mut drawn = match self.draw.random.below(6) {
-            0 => self.draw.any_state(machine),
+        let mut drawn = match self.generator.random.below(6) {
+            0 => self.generator.random_state(machine),
             1 | 2 if !self.invariant.cubes.is_empty() => self.near_cube(machine, state),
             _ => state.clone(),
         };
-        self.draw.mutate(machine, &mut drawn, buffered);
-        if self.draw.random.chance(1, 2) {
-            self.draw.enable(machine, &mut drawn);
+        self.generator.mutate(machine, &mut drawn, buffered);
+        if self.generator.random.chance(1, 2) {
+            self.generator.repair_for_transition(machine, &mut drawn);
         }
         drawn
     }
@@ -289,7 +290,7 @@ impl InstanceAudit<'_> {
             .flat_map(|(p, b)| vec![narrow::index(p); b.len()])
             .collect();
         for i in (1..order.len()).rev() {
-            order.swap(i, self.draw.random.below(i + 1));
+            order.swap(i, self.generator.random.below(i + 1));
         }
         order
     }

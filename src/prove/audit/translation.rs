@@ -22,9 +22,9 @@
 //! the verifier, the typed system. Cost: the time that the caller allows; for each state one
 //! evaluation of each rule of the model, and of the guards of the rules with a step.
 
-use super::draw::{Draw, constants};
 use super::invariant::{Timeline, read};
 use super::machine::{AuditMachine, Env, MachineState};
+use super::random_states::{StateGenerator, constants};
 use super::value::AuditValue;
 use super::{Audit, AuditRequest, InstanceAudit};
 use mu_base::{Diagnostic, Span, Stage, narrow};
@@ -211,7 +211,7 @@ impl CellMap {
         all
     }
     /// Sets the flags, and gives a value to parts that always have one.
-    fn normalise(&self, draw: &mut Draw, state: &mut MachineState) {
+    fn normalise(&self, generator: &mut StateGenerator, state: &mut MachineState) {
         for (flag, value) in [(self.started, TRUE), (self.failed, FALSE)] {
             if let Some(slot) = flag {
                 state.cells[slot] = value;
@@ -222,7 +222,7 @@ impl CellMap {
                 && matches!(part.undefined, MappedUndefined::Never)
                 && !part.values.contains(&c)
             {
-                let value = *draw.random.choose(&part.values);
+                let value = *generator.random.choose(&part.values);
                 state.cells[part.slot] = AuditValue::Constructor(value);
             }
         }
@@ -352,8 +352,8 @@ pub fn audit_translation(
     let invariant = read(system, certificate)
         .map_err(|e| Diagnostic::internal(format!("a certificate: {e}")))?;
     let most = invariant.most();
-    let draw = Draw::new(wanted.seed, constants(wanted.system).into_iter());
-    let audit = InstanceAudit { wanted, invariant, draw, audit: Audit::default() };
+    let generator = StateGenerator::new(wanted.seed, constants(wanted.system).into_iter());
+    let audit = InstanceAudit { wanted, invariant, generator, audit: Audit::default() };
     let found = TranslationAudit { seed: wanted.seed, ..TranslationAudit::default() };
     let mut check = TranslationCheck { audit, has_certificate, found, rules: BTreeSet::new() };
     let mut instances = Vec::new();
@@ -420,7 +420,7 @@ impl<'s, 'o> TranslatedInstance<'s, 'o> {
     /// Returns the first state to which transitions with a place lead, and that is accepted.
     fn transition(
         &self,
-        draw: &mut Draw,
+        generator: &mut StateGenerator,
         state: &MachineState,
         place: Span,
         accepts: &dyn Fn(&MachineState) -> bool,
@@ -439,7 +439,7 @@ impl<'s, 'o> TranslatedInstance<'s, 'o> {
                     return false;
                 }
                 let fired =
-                    machine.fire(state, env, t, &mut |sort| draw.value(machine, sort, None));
+                    machine.fire(state, env, t, &mut |sort| generator.value(machine, sort, None));
                 result = fired.map(|(next, _)| next).filter(|next| accepts(next));
                 result.is_some()
             });
@@ -496,8 +496,8 @@ impl TranslationCheck<'_> {
                 return Err(self.violation(instance, &text, None));
             }
         };
-        let mut state = self.audit.draw.any_state(&instance.machine);
-        instance.map.normalise(&mut self.audit.draw, &mut state);
+        let mut state = self.audit.generator.random_state(&instance.machine);
+        instance.map.normalise(&mut self.audit.generator, &mut state);
         let fails = |check: &Self, text: &str| {
             let text = format!("{}: {text}", step.rule);
             Err(check.violation(instance, &text, Some((origin, None))))
@@ -512,7 +512,7 @@ impl TranslationCheck<'_> {
             let accepts = |next: &MachineState| {
                 instance.map.origin(instance.machine.n, next).as_ref() == Some(origin)
             };
-            match instance.transition(&mut self.audit.draw, &state, step.place, &accepts) {
+            match instance.transition(&mut self.audit.generator, &state, step.place, &accepts) {
                 Some(next) => state = next,
                 None => return fails(self, "no transition leads to this start state"),
             }
@@ -532,12 +532,12 @@ impl TranslationCheck<'_> {
     /// Follows a run, with mutations of its states.
     fn run(&mut self, instance: &mut TranslatedInstance) -> Result<(), Diagnostic> {
         let mut sample = None;
-        if !instance.starts.is_empty() && self.audit.draw.random.chance(4, 5) {
-            let start = self.audit.draw.random.choose(&instance.starts);
+        if !instance.starts.is_empty() && self.audit.generator.random.chance(4, 5) {
+            let start = self.audit.generator.random.choose(&instance.starts);
             sample = Some(self.start(instance, start)?);
         }
         if sample.is_none() {
-            let state = self.audit.draw.any_state(&instance.machine);
+            let state = self.audit.generator.random_state(&instance.machine);
             sample = self.mutate(instance, &state);
         }
         let mut next = sample;
@@ -550,7 +550,7 @@ impl TranslationCheck<'_> {
                 if let Some(mutated) = self.mutate(instance, &sample.state) {
                     let step = self.check_state(instance, &mutated)?;
                     // A run may leave the reachable states.
-                    if step.is_some() && self.audit.draw.random.chance(1, 12) {
+                    if step.is_some() && self.audit.generator.random.chance(1, 12) {
                         next = step;
                     }
                 }
@@ -563,16 +563,16 @@ impl TranslationCheck<'_> {
     /// Returns a mutation of a state, one close to a cube or a guard, or any state.
     fn mutate(&mut self, instance: &TranslatedInstance, from: &MachineState) -> Option<Sample> {
         let machine = &instance.machine;
-        let mut state = match self.audit.draw.random.below(6) {
-            0 => self.audit.draw.any_state(machine),
+        let mut state = match self.audit.generator.random.below(6) {
+            0 => self.audit.generator.random_state(machine),
             1 if !self.audit.invariant.cubes.is_empty() => self.audit.near_cube(machine, from),
             _ => from.clone(),
         };
-        self.audit.draw.mutate(machine, &mut state, &[]);
-        if self.audit.draw.random.chance(1, 3) {
-            self.audit.draw.enable(machine, &mut state);
+        self.audit.generator.mutate(machine, &mut state, &[]);
+        if self.audit.generator.random.chance(1, 3) {
+            self.audit.generator.repair_for_transition(machine, &mut state);
         }
-        instance.map.normalise(&mut self.audit.draw, &mut state);
+        instance.map.normalise(&mut self.audit.generator, &mut state);
         let origin = instance.map.origin(machine.n, &state)?;
         Some(Sample { state, origin, is_reached: false })
     }
@@ -604,8 +604,8 @@ impl TranslationCheck<'_> {
                 Ok(next) => {
                     let accepts =
                         |state: &MachineState| instance.map.origin(n, state).as_ref() == Some(next);
-                    let draw = &mut self.audit.draw;
-                    let found = instance.transition(draw, &sample.state, step.place, &accepts);
+                    let generator = &mut self.audit.generator;
+                    let found = instance.transition(generator, &sample.state, step.place, &accepts);
                     let by = Some((&sample.origin, Some(next)));
                     let Some(state) = found else {
                         let text = format!("the system has no transition for {}", step.rule);
@@ -642,7 +642,7 @@ impl TranslationCheck<'_> {
         if nexts.is_empty() {
             return Ok(None);
         }
-        let (state, origin) = nexts.swap_remove(self.audit.draw.random.below(nexts.len()));
+        let (state, origin) = nexts.swap_remove(self.audit.generator.random.below(nexts.len()));
         Ok(Some(Sample { state, origin: origin.clone(), is_reached: sample.is_reached }))
     }
     /// Builds the error, with a state and the state after a step.

@@ -10,8 +10,8 @@ use mu_base::{SourceId, Stage};
 use mu_cubicle::ast::File;
 use mu_cubicle::system::{SymbolId, System};
 use mu_cubicle::value::Val;
-use mu_prove::audit::draw::{Draw, buffered_slots};
 use mu_prove::audit::machine::{AuditMachine, MachineState};
+use mu_prove::audit::random_states::{StateGenerator, buffered_slots};
 use mu_prove::audit::value::{AuditValue, whole};
 use mu_prove::audit::{Audit, AuditRequest, audit};
 use mu_prove::rules::Memory;
@@ -275,12 +275,12 @@ fn the_direct_semantics_has_the_steps_of_the_naive_interpreter() {
             }
             let machine = AuditMachine::new(&system, n, tso);
             let naive = Naive { system: &system, n, tso, most: usize::MAX, candidates: Vec::new() };
-            let mut draw = Draw::new(seed, [whole(7)].into_iter());
+            let mut draw = StateGenerator::new(seed, [whole(7)].into_iter());
             let buffered = buffered_slots(&machine);
             for _ in 0..12 {
-                let mut state = draw.any_state(&machine);
+                let mut state = draw.random_state(&machine);
                 draw.mutate(&machine, &mut state, &buffered);
-                draw.enable(&machine, &mut state);
+                draw.repair_for_transition(&machine, &mut state);
                 let same = as_naive(&machine, &state);
                 let text = || {
                     format!(
@@ -305,7 +305,7 @@ fn the_direct_semantics_has_the_steps_of_the_naive_interpreter() {
                     );
                 }
                 let ours = machine.steps(&state, &mut |sort| {
-                    Draw::new(seed, std::iter::empty()).value(&machine, sort, None)
+                    StateGenerator::new(seed, std::iter::empty()).value(&machine, sort, None)
                 });
                 // If any value is stored, the audit draws only some of many.
                 let is_closed = |name: &str| {

@@ -417,7 +417,7 @@ pub(super) fn instance(
     let name = |p: u8| names[usize::from(p)];
     let place =
         |v: (u8, u8)| places.iter().find(|p| p.0 == v).and_then(|p| p.1).map(|s| (name(v.0), s));
-    let cell = |c: &CertificateCell| c.renamed(name).with_view(c.look.and_then(place));
+    let cell = |c: &CertificateCell| c.rename_indices(name).with_view(c.look.and_then(place));
     match fact {
         Fact::Among(c, set) if kinds[c.symbol()] == ValueKind::Process => {
             let mut image = members(set & !singleton(OTHER))

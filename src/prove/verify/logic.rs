@@ -65,7 +65,7 @@ impl CertificateCell {
     }
     /// Returns the cell with other indices.
     #[must_use]
-    pub fn renamed(&self, to: impl Fn(u8) -> u8) -> CertificateCell {
+    pub fn rename_indices(&self, to: impl Fn(u8) -> u8) -> CertificateCell {
         CertificateCell { args: self.args.map(|a| if a == NO_INDEX { a } else { to(a) }), ..*self }
     }
     /// Returns the cell in another view.

@@ -266,7 +266,7 @@ impl BackwardStep<'_> {
         bits: u32,
     ) -> Option<Vec<CountCase>> {
         let (mut base, fence) = self.with(&Vec::new(), |r| r.facts(&self.transition.guard));
-        if fence && self.weak.contains(&true) && !self.locked() {
+        if fence && self.weak.contains(&true) && !self.is_locked() {
             base.extend(self.actor().map(|p| Fact::Fence(p, 0)));
         }
         let start = CountCase { before: base, sums: Vec::new(), values: Vec::new() };
@@ -310,13 +310,13 @@ impl BackwardStep<'_> {
     fn writes(&self) -> bool {
         self.transition.updates.iter().any(|u| self.weak[u.symbol().index()])
     }
-    fn locked(&self) -> bool {
+    fn is_locked(&self) -> bool {
         self.transition.locked && self.writes()
     }
     fn with<T>(&self, bound: &Bound, f: impl FnOnce(&ComparisonTranslator<'_>) -> T) -> T {
         let process = |p: Proc| self.process(p, bound);
         let actor = self.actor();
-        let locked = self.locked();
+        let locked = self.is_locked();
         // The actor reads at its first stage from here on, or now if the access is locked.
         let look = |a: &CellAccess| {
             if self.weak[a.symbol.index()] && !locked { actor.map(|p| (p, 0)) } else { None }
@@ -368,7 +368,7 @@ impl BackwardStep<'_> {
                 let shared_late = shared && views.iter().any(|v| v.1 == JOINT && s.contains(v));
                 let own = Some(view.0) == self.actor();
                 let fenced = own
-                    && (self.locked()
+                    && (self.is_locked()
                         || facts.iter().any(
                             |f| matches!(f, Fact::Fence(p, st) if *p == view.0 && *st <= view.1),
                         ));
@@ -384,7 +384,7 @@ impl BackwardStep<'_> {
         // The run ends at the shared moment: no stage is later, and a write that its process has
         // seen in memory is not after it.
         let ends: Vec<&(u8, u8)> = views.iter().filter(|v| v.1 == JOINT).collect();
-        let seen = self.locked()
+        let seen = self.is_locked()
             || facts.iter().any(|f| matches!(f, Fact::Fence(p, _) if Some(*p) == self.actor()));
         sets.retain(|s| {
             ends.is_empty() || ends.iter().all(|v| s.contains(v)) || s.is_empty() && !seen
@@ -397,7 +397,7 @@ impl BackwardStep<'_> {
         cells.sort();
         cells.dedup();
         let (mut base, fence) = self.with(&Vec::new(), |r| r.facts(&self.transition.guard));
-        let tso = self.weak.contains(&true) && !self.locked();
+        let tso = self.weak.contains(&true) && !self.is_locked();
         if let Some(p) = actor
             && fence
             && tso
@@ -612,7 +612,7 @@ impl BackwardStep<'_> {
                         let (mut facts, fence) = self.with(&bound, |r| r.facts(cube));
                         if fence
                             && self.weak.contains(&true)
-                            && !self.locked()
+                            && !self.is_locked()
                             && let Some(p) = self.actor()
                         {
                             facts.push(Fact::Fence(p, 0));

@@ -56,11 +56,11 @@ fn merge_terms(mut terms: Vec<(CertificateCell, i128)>) -> Option<Vec<(Certifica
 impl CellSum {
     /// Builds the sum without a common divisor; `None` if a number is too large.
     pub fn new(terms: Vec<(CertificateCell, i128)>, constant: i128, sign: Sign) -> Option<CellSum> {
-        let sum = CellSum::normalised(terms, constant, sign)?;
+        let sum = CellSum::normalise(terms, constant, sign)?;
         let small = |n: &i128| (-LARGEST..=LARGEST).contains(n);
         (sum.terms.iter().all(|t| small(&t.1)) && small(&sum.constant)).then_some(sum)
     }
-    fn normalised(
+    fn normalise(
         terms: Vec<(CertificateCell, i128)>,
         mut constant: i128,
         sign: Sign,
@@ -121,7 +121,7 @@ impl CellSum {
     pub fn map(&self, to: &dyn Fn(&CertificateCell) -> CertificateCell) -> CellSum {
         let terms: Vec<(CertificateCell, i128)> =
             self.terms.iter().map(|t| (to(&t.0), t.1)).collect();
-        CellSum::normalised(terms, self.constant, self.sign)
+        CellSum::normalise(terms, self.constant, self.sign)
             .expect("a few numbers of 60 bits add up to fewer than 127")
     }
 }

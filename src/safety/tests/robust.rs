@@ -69,7 +69,7 @@ fn traces(program: &Program, model: &'static dyn MemoryModel) -> BTreeSet<Traced
                     MoveEffect::Write { cell, .. } => {
                         r.stores[t] += 1;
                         let name = Some((t as u8, r.stores[t]));
-                        if m.memory.buffered() {
+                        if m.memory.has_buffers() {
                             r.buffer[t].push((cell, name))
                         } else {
                             r.coherence[cell as usize].push(name)

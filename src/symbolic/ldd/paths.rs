@@ -58,8 +58,8 @@ impl Manager {
         Some(Paths { above, below })
     }
 
-    /// Returns the size of [`Manager::matching`]: the number of vectors with a projection to the
-    /// `Read` levels in `short` that satisfy the `Require` levels.
+    /// Returns the size of [`Manager::select_matches`]: the number of vectors with a projection to
+    /// the `Read` levels in `short` that satisfy the `Require` levels.
     pub fn count_matching(&self, paths: &Paths, short: Ldd, mut plan: Plan) -> u128 {
         let mut level = 0;
         while let Some((LevelAction::Skip, next)) = self.step(plan) {

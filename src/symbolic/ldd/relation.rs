@@ -166,7 +166,7 @@ impl Manager {
 
     /// Returns the vectors with a projection to the `Read` levels in `short` that satisfy the
     /// `Require` levels.
-    pub fn matching(&mut self, set: Ldd, short: Ldd, plan: Plan) -> Ldd {
+    pub fn select_matches(&mut self, set: Ldd, short: Ldd, plan: Plan) -> Ldd {
         if set.is_empty() || short.is_empty() {
             return Ldd::EMPTY;
         }
@@ -183,14 +183,14 @@ impl Manager {
             LevelAction::Read => {
                 let (mut x, mut y) = (set, short);
                 while let Some((n, m)) = self.next_common(&mut x, &mut y) {
-                    let down = self.matching(n.down, m.down, next);
+                    let down = self.select_matches(n.down, m.down, next);
                     self.stack.push((n.value, down));
                 }
                 self.build(base, Ldd::EMPTY)
             }
             LevelAction::Require(value) => {
                 let down = self.child(set, value);
-                let down = self.matching(down, short, next);
+                let down = self.select_matches(down, short, next);
                 self.make(value, down, Ldd::EMPTY)
             }
             _ => {
@@ -198,7 +198,7 @@ impl Manager {
                 let mut at = set;
                 while at != Ldd::EMPTY {
                     let n = self.node(at);
-                    let down = self.matching(n.down, short, next);
+                    let down = self.select_matches(n.down, short, next);
                     self.stack.push((n.value, down));
                     at = n.right;
                     if down != n.down {

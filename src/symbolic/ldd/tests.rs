@@ -213,7 +213,7 @@ fn projections_and_matches() {
             .collect();
         let plan = m.plan_of(&actions);
         let short = to_ldd(&mut m, &short);
-        let got = m.matching(s, short, plan);
+        let got = m.select_matches(s, short, plan);
         assert_eq!(to_set(&m, got), naive, "seed {seed}");
         let paths = m.paths(s, width).expect("a small set");
         assert_eq!(m.count_matching(&paths, short, plan), naive.len() as u128, "seed {seed}");

@@ -232,15 +232,15 @@ fn is_process_after_if(before: &str, token: &str, expected: &BTreeSet<String>) -
         // `||_` continues processes only.
         return expected.contains("||_")
             && is_word(token.bytes().next().unwrap_or(b' '))
-            && opening(before_token, 1).is_some_and(after_if);
+            && find_opening(before_token, 1).is_some_and(after_if);
     }
     ["delta", "tau", "sum", "dist"].contains(&token)
-        && opening(before_token, 0).is_some_and(after_if)
+        && find_opening(before_token, 0).is_some_and(after_if)
 }
 
 /// Returns the position of the innermost `(` that is open before the last `closed` brackets of a
 /// text.
-fn opening(text: &str, closed: usize) -> Option<usize> {
+fn find_opening(text: &str, closed: usize) -> Option<usize> {
     let mut depth = 0;
     for (i, b) in text.bytes().enumerate().rev() {
         match b {

@@ -16,7 +16,7 @@
 
 use super::lines::{Line, LineEffect, LineReader, Word, read_lines};
 use super::records::fence_named;
-use super::spike::fresh;
+use super::spike::trace_builder_without_initial;
 use super::{ReadOptions, Sink, TraceReader};
 use crate::trace::{Annotations, Fence, Operation, OperationIndex, OperationKind, TraceBuilder};
 use ahash::AHashMap;
@@ -52,7 +52,7 @@ impl TraceReader for Gem5 {
         sink: &mut dyn Sink,
     ) -> Result<(), Diagnostic> {
         let reader = Gem5Reader {
-            builder: fresh(&options.file, 1),
+            builder: trace_builder_without_initial(&options.file, 1),
             file: options.file.clone(),
             locked: AHashMap::new(),
         };
@@ -256,7 +256,7 @@ impl LineReader for Gem5Reader {
         Vec::new()
     }
     fn take(&mut self) -> TraceBuilder {
-        let next = fresh(&self.file, self.builder.number + 1);
+        let next = trace_builder_without_initial(&self.file, self.builder.number + 1);
         std::mem::replace(&mut self.builder, next)
     }
 }

@@ -19,7 +19,7 @@ use super::fields::{self, Field};
 use super::hart::{Hart, HartAccess};
 use super::lines::{Line, LineEffect, LineReader, Word, read_lines};
 use super::rvfi_packets::{Packets, has_packets, seems_to_have_packets};
-use super::spike::fresh;
+use super::spike::trace_builder_without_initial;
 use super::{ReadOptions, Sink, TraceReader};
 use crate::riscv::{MemoryInstruction, Register, UnknownAccess, decode, narrow_byte};
 use crate::trace::TraceBuilder;
@@ -54,7 +54,7 @@ impl TraceReader for Rvfi {
         sink: &mut dyn Sink,
     ) -> Result<(), Diagnostic> {
         let reader = RvfiReader {
-            builder: fresh(&options.file, 1),
+            builder: trace_builder_without_initial(&options.file, 1),
             file: options.file.clone(),
             head: None,
             harts: AHashMap::new(),
@@ -399,7 +399,7 @@ impl LineReader for RvfiReader {
         Vec::new()
     }
     fn take(&mut self) -> TraceBuilder {
-        let next = fresh(&self.file, self.builder.number + 1);
+        let next = trace_builder_without_initial(&self.file, self.builder.number + 1);
         std::mem::replace(&mut self.builder, next)
     }
 }

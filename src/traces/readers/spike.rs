@@ -46,7 +46,7 @@ impl TraceReader for Spike {
         sink: &mut dyn Sink,
     ) -> Result<(), Diagnostic> {
         let reader = SpikeReader {
-            builder: fresh(&options.file, 1),
+            builder: trace_builder_without_initial(&options.file, 1),
             file: options.file.clone(),
             harts: AHashMap::new(),
         };
@@ -55,7 +55,7 @@ impl TraceReader for Spike {
 }
 
 /// Returns a builder without known initial values.
-pub(super) fn fresh(file: &str, number: u64) -> TraceBuilder {
+pub(super) fn trace_builder_without_initial(file: &str, number: u64) -> TraceBuilder {
     let mut builder = TraceBuilder::new(file, number);
     builder.initial = Initial::Unknown;
     builder
@@ -317,7 +317,7 @@ impl LineReader for SpikeReader {
         Vec::new()
     }
     fn take(&mut self) -> TraceBuilder {
-        let next = fresh(&self.file, self.builder.number + 1);
+        let next = trace_builder_without_initial(&self.file, self.builder.number + 1);
         std::mem::replace(&mut self.builder, next)
     }
 }

@@ -14,10 +14,11 @@
 //! is the position of its stores in the order of memory. A tag with one load and one store of the
 //! same bytes is an update. The log has no instructions: fences, annotations, and pairs of
 //! load-reserved and store-conditional are not in it, so the answer *allowed* holds for the
-//! accesses alone. Initial values are not in the log. Memory: all accesses.
+//! accesses alone. Initial values are not in the log. Memory use: all accesses
+//! of the log.
 
 use super::lines::{Line, LineEffect, LineReader, Scanner, Word, read_lines};
-use super::spike::fresh;
+use super::spike::trace_builder_without_initial;
 use super::{ReadOptions, Sink, TraceReader};
 use crate::riscv::narrow_byte;
 use crate::trace::{Operation, TraceBuilder};
@@ -30,7 +31,7 @@ use std::io::BufRead;
 pub struct Whisper;
 
 /// Commands that are no accesses to memory by harts.
-const OTHER: &[&str] = &[
+const IGNORED_COMMANDS: &[&str] = &[
     "step",
     "run",
     "until",
@@ -93,10 +94,10 @@ impl TraceReader for Whisper {
         sink: &mut dyn Sink,
     ) -> Result<(), Diagnostic> {
         let reader = WhisperReader {
-            builder: fresh(&options.file, 1),
+            builder: trace_builder_without_initial(&options.file, 1),
             file: options.file.clone(),
             harts: BTreeMap::new(),
-            retires: false,
+            has_tagged_steps: false,
         };
         read_lines(reader, log, options, sink)
     }
@@ -112,6 +113,14 @@ struct AccessPart {
     /// Time of a store's insertion, and its position in the order of memory.
     inserted: u64,
     commit: Option<u64>,
+}
+
+impl AccessPart {
+    /// Returns the addresses of its bytes.
+    fn addresses(&self) -> impl Iterator<Item = u64> + use<> {
+        let first = self.address;
+        (0..u64::from(self.size)).map(move |i| first.wrapping_add(i))
+    }
 }
 
 /// An instruction.
@@ -138,6 +147,32 @@ impl Hart {
             _ => self.retired.push((tag, tag)),
         }
     }
+    /// Returns the stores in the merge buffer of which all bytes are written at a time, in program
+    /// order: tag, and index in the instruction.
+    ///
+    /// # Errors
+    /// A store of which only a part is written: its tag and address.
+    fn covered_stores(
+        &self,
+        time: u64,
+        is_written: impl Fn(u64) -> bool,
+    ) -> Result<Vec<(u64, usize)>, (u64, u64)> {
+        let mut covered = Vec::new();
+        let mut buffer = self.buffer.clone();
+        buffer.sort_by_key(|b| b.0);
+        for (tag, index) in buffer {
+            let part = self.instructions[&tag].stores[index];
+            let count = part.addresses().filter(|b| is_written(*b)).count();
+            if part.inserted == time || count == 0 {
+                continue;
+            }
+            if count != usize::from(part.size) {
+                return Err((tag, part.address));
+            }
+            covered.push((tag, index));
+        }
+        Ok(covered)
+    }
     fn is_retired(&self, tag: u64) -> bool {
         let at = self.retired.partition_point(|r| r.0 <= tag);
         at > 0 && self.retired[at - 1].1 >= tag
@@ -150,7 +185,7 @@ struct WhisperReader {
     builder: TraceBuilder,
     harts: BTreeMap<u64, Hart>,
     /// True if the log has steps with tags.
-    retires: bool,
+    has_tagged_steps: bool,
 }
 
 /// Splits the bytes of a value, the lowest first. A short value has leading zeros.
@@ -163,63 +198,81 @@ fn bytes(word: &Word<'_>) -> Result<Vec<u8>, Diagnostic> {
     Ok(digits.as_bytes().rchunks(2).map(|c| c.iter().fold(0, |v, b| v * 16 + digit(*b))).collect())
 }
 
+/// Reads a number of bytes and a value with that size; returns the bytes of the value, the lowest
+/// first.
+fn read_value(scan: &mut Scanner<'_>) -> Result<Vec<u8>, Diagnostic> {
+    let size_word = scan.word(&[]);
+    let size = size_word.number("a number of bytes")?;
+    if size == 0 || size > 4096 {
+        return Err(size_word.expected_error("1 to 4096 bytes"));
+    }
+    let value_word = scan.word(&[]);
+    let mut value = if value_word.text.starts_with("0x") {
+        bytes(&value_word)?
+    } else {
+        value_word.number("a value")?.to_le_bytes().to_vec()
+    };
+    while value.len() as u64 > size && value.last() == Some(&0) {
+        value.pop();
+    }
+    if value.len() as u64 > size {
+        return Err(value_word.error(format!("the value needs more than {size} bytes")));
+    }
+    value.resize(size as usize, 0);
+    Ok(value)
+}
+
+/// Splits an access into aligned parts of at most 8 bytes, because accesses of vectors have more.
+/// Returns the address, size, and value of each part.
+fn split_access(address: u64, value: &[u8]) -> Vec<(u64, u8, u64)> {
+    let mut parts = Vec::new();
+    let mut index = 0;
+    while index < value.len() {
+        let here = address.wrapping_add(index as u64);
+        let left = value.len() - index;
+        let width = [8, 4, 2, 1]
+            .into_iter()
+            .find(|w| *w <= left && (left == *w || here % *w as u64 == 0))
+            .unwrap_or(1);
+        let mut part = [0; 8];
+        part[..width].copy_from_slice(&value[index..index + width]);
+        parts.push((here, narrow_byte(width), u64::from_le_bytes(part)));
+        index += width;
+    }
+    parts
+}
+
+/// The words of a line before the command.
+#[derive(Clone, Copy)]
+struct Prefix<'a> {
+    hart: u64,
+    time: Option<Word<'a>>,
+}
+
 impl WhisperReader {
-    fn access(
+    /// Reads `mread`, `mbinsert`, or `mbbypass`: a load or a store of an instruction.
+    fn read_access(
         &mut self,
-        (hart, time): (u64, Option<Word<'_>>),
+        prefix: Prefix<'_>,
         command: &Word<'_>,
         scan: &mut Scanner<'_>,
     ) -> Result<(), Diagnostic> {
         let line = scan.line.index();
         let tag = scan.word(&[]).number("the tag of an instruction")?;
         let address = scan.word(&[]).number("an address")?;
-        let size_word = scan.word(&[]);
-        let size = size_word.number("a number of bytes")?;
-        if size == 0 || size > 4096 {
-            return Err(size_word.expected_error("1 to 4096 bytes"));
-        }
-        let value_word = scan.word(&[]);
-        let mut value = if value_word.text.starts_with("0x") {
-            bytes(&value_word)?
-        } else {
-            value_word.number("a value")?.to_le_bytes().to_vec()
-        };
-        while value.len() as u64 > size && value.last() == Some(&0) {
-            value.pop();
-        }
-        if value.len() as u64 > size {
-            return Err(value_word.error(format!("the value needs more than {size} bytes")));
-        }
-        value.resize(size as usize, 0);
-        let stores = command.text != "mread";
-        let inserted = match time {
+        let value = read_value(scan)?;
+        let is_store = command.text != "mread";
+        let inserted = match prefix.time {
             Some(word) => word.number("a time")?,
-            None if stores => return Err(command.error("a store needs `time=N`")),
+            None if is_store => return Err(command.error("a store needs `time=N`")),
             None => 0,
         };
         let commit = (command.text == "mbbypass").then_some(inserted);
-        let hart = self.harts.entry(hart).or_default();
+        let hart = self.harts.entry(prefix.hart).or_default();
         let instruction = hart.instructions.entry(tag).or_default();
-        // Accesses of vectors have more than 8 bytes.
-        let mut at = 0;
-        while at < value.len() {
-            let here = address.wrapping_add(at as u64);
-            let left = value.len() - at;
-            let width = [8, 4, 2, 1]
-                .into_iter()
-                .find(|w| *w <= left && (left == *w || here % *w as u64 == 0))
-                .unwrap_or(1);
-            let mut part = [0; 8];
-            part[..width].copy_from_slice(&value[at..at + width]);
-            let part = AccessPart {
-                address: here,
-                size: narrow_byte(width),
-                value: u64::from_le_bytes(part),
-                line,
-                inserted,
-                commit,
-            };
-            if stores {
+        for (address, size, value) in split_access(address, &value) {
+            let part = AccessPart { address, size, value, line, inserted, commit };
+            if is_store {
                 instruction.stores.push(part);
                 if command.text == "mbinsert" {
                     hart.buffer.push((tag, instruction.stores.len() - 1));
@@ -229,17 +282,19 @@ impl WhisperReader {
                 instruction.loads.retain(|l| (l.address, l.size) != (part.address, part.size));
                 instruction.loads.push(part);
             }
-            at += width;
         }
         Ok(())
     }
-    fn write(
+    /// Reads `mbwrite`: stores of the merge buffer reach memory.
+    fn drain_buffer(
         &mut self,
-        (hart, time): (u64, Option<Word<'_>>),
+        prefix: Prefix<'_>,
         command: &Word<'_>,
         scan: &mut Scanner<'_>,
     ) -> Result<(), Diagnostic> {
-        let Some(time) = time else { return Err(command.error("a write needs `time=N`")) };
+        let Some(time) = prefix.time else {
+            return Err(command.error("a write needs `time=N`"));
+        };
         let time = time.number("a time")?;
         let address_word = scan.word(&[]);
         let address = address_word.number("an address")?;
@@ -251,36 +306,23 @@ impl WhisperReader {
         } else {
             bytes(&mask_word)?.iter().flat_map(|b| (0..8).map(move |i| b >> i & 1 == 1)).collect()
         };
-        let hart = self.harts.entry(hart).or_default();
-        let covered = |byte: u64| {
-            let at = byte.wrapping_sub(address) as usize;
-            at < value.len() && mask.get(at).copied().unwrap_or(false)
+        let hart = self.harts.entry(prefix.hart).or_default();
+        let is_written = |byte: u64| {
+            let index = byte.wrapping_sub(address) as usize;
+            index < value.len() && mask.get(index).copied().unwrap_or(false)
         };
-        let mut written: AHashMap<u64, u8> = AHashMap::new();
-        let mut done = Vec::new();
-        let mut buffer = hart.buffer.clone();
-        buffer.sort_by_key(|b| b.0);
-        for (tag, at) in buffer {
-            let part = hart.instructions[&tag].stores[at];
-            let all = (0..u64::from(part.size)).map(|i| part.address.wrapping_add(i));
-            let count = all.clone().filter(|b| covered(*b)).count();
-            if part.inserted == time || count == 0 {
-                continue;
-            }
-            if count != usize::from(part.size) {
-                return Err(address_word.error(format!(
-                    "the write covers only a part of the store of tag {tag} at {:#x}",
-                    part.address
-                )));
-            }
-            all.zip(part.value.to_le_bytes()).for_each(|(a, b)| {
-                written.insert(a, b);
-            });
-            done.push((tag, at));
-        }
-        if done.is_empty() && mask.iter().any(|m| *m) {
+        let drained = hart.covered_stores(time, is_written).map_err(|(tag, at)| {
+            address_word
+                .error(format!("the write covers only a part of the store of tag {tag} at {at:#x}"))
+        })?;
+        if drained.is_empty() && mask.iter().any(|m| *m) {
             let message = "the write has bytes that no store in the merge buffer covers";
             return Err(address_word.error(message));
+        }
+        let mut written: AHashMap<u64, u8> = AHashMap::new();
+        for (tag, index) in &drained {
+            let part = hart.instructions[tag].stores[*index];
+            written.extend(part.addresses().zip(part.value.to_le_bytes()));
         }
         if let Some((byte, stored)) = written
             .iter()
@@ -291,12 +333,12 @@ impl WhisperReader {
                 "the write has another value at {byte:#x} than the last store to it, {stored:#04x}"
             )));
         }
-        for (tag, at) in &done {
+        for (tag, index) in &drained {
             if let Some(instruction) = hart.instructions.get_mut(tag) {
-                instruction.stores[*at].commit = Some(time);
+                instruction.stores[*index].commit = Some(time);
             }
         }
-        hart.buffer.retain(|b| !done.contains(b));
+        hart.buffer.retain(|b| !drained.contains(b));
         Ok(())
     }
 }
@@ -319,18 +361,20 @@ impl LineReader for WhisperReader {
         match command.text {
             "" => return Ok(LineEffect::More),
             text if text.starts_with('#') => return Ok(LineEffect::More),
-            "mread" | "mbinsert" | "mbbypass" => self.access((hart, time), &command, &mut scan)?,
-            "mbwrite" => self.write((hart, time), &command, &mut scan)?,
+            "mread" | "mbinsert" | "mbbypass" => {
+                self.read_access(Prefix { hart, time }, &command, &mut scan)?
+            }
+            "mbwrite" => self.drain_buffer(Prefix { hart, time }, &command, &mut scan)?,
             "step" => {
                 let _count = scan.word(&[]);
                 let tag = scan.word(&[]);
                 if !tag.text.is_empty() && !tag.text.starts_with('#') {
                     let tag = tag.number("the tag of an instruction")?;
-                    self.retires = true;
+                    self.has_tagged_steps = true;
                     self.harts.entry(hart).or_default().retire(tag);
                 }
             }
-            text if OTHER.contains(&text) => {}
+            text if IGNORED_COMMANDS.contains(&text) => {}
             _ => {
                 return Err(
                     command.expected_error("a command of Whisper: mread, mbinsert, mbwrite, …")
@@ -344,7 +388,7 @@ impl LineReader for WhisperReader {
             let thread = self.builder.thread(&name.to_string());
             hart.retired.sort_unstable();
             for (tag, instruction) in std::mem::take(&mut hart.instructions) {
-                if self.retires && !hart.is_retired(tag) {
+                if self.has_tagged_steps && !hart.is_retired(tag) {
                     continue;
                 }
                 let builder = &mut self.builder;
@@ -382,7 +426,7 @@ impl LineReader for WhisperReader {
         Vec::new()
     }
     fn take(&mut self) -> TraceBuilder {
-        let next = fresh(&self.file, self.builder.number + 1);
+        let next = trace_builder_without_initial(&self.file, self.builder.number + 1);
         std::mem::replace(&mut self.builder, next)
     }
 }

@@ -47,7 +47,7 @@ pub enum OpenFact {
 
 impl OpenFact {
     /// Returns the fact with other numbers of operations. `None` if an operation has none.
-    fn renumbered(&self, number: impl Fn(u32) -> Option<u32>) -> Option<OpenFact> {
+    fn with_numbers(&self, number: impl Fn(u32) -> Option<u32>) -> Option<OpenFact> {
         Some(match self {
             OpenFact::Value { operation, rule } => {
                 OpenFact::Value { operation: number(*operation)?, rule: *rule }
@@ -128,7 +128,7 @@ impl TraceBuilder {
         }
         let mut numbers = vec![0; order.len()];
         order.iter().enumerate().for_each(|(new, old)| numbers[*old as usize] = narrow::index(new));
-        self.open.iter().filter_map(|o| o.renumbered(|n| Some(numbers[n as usize]))).collect()
+        self.open.iter().filter_map(|o| o.with_numbers(|n| Some(numbers[n as usize]))).collect()
     }
 }
 
@@ -136,7 +136,7 @@ impl Trace {
     /// Returns the open facts of a part.
     pub(super) fn open_of(&self, operations: &[u32]) -> Vec<OpenFact> {
         let number = |n: u32| operations.binary_search(&n).ok().map(narrow::index);
-        self.open.iter().filter_map(|o| o.renumbered(number)).collect()
+        self.open.iter().filter_map(|o| o.with_numbers(number)).collect()
     }
     /// True if the log does not have the value that an operation loads.
     pub fn is_open(&self, i: usize) -> bool {

@@ -61,8 +61,8 @@ fn the_search_answers_as_the_enumeration() {
     let mut counts = [0; 2];
     for known in KNOWN {
         let model = known.compile(&mut SourceMap::new()).unwrap();
-        let mut all = HistoryChecker::new(&model, known.dialect).enumerating(usize::MAX);
-        let mut search = HistoryChecker::new(&model, known.dialect).enumerating(0);
+        let mut all = HistoryChecker::new(&model, known.dialect).with_enumeration_limit(usize::MAX);
+        let mut search = HistoryChecker::new(&model, known.dialect).with_enumeration_limit(0);
         for seed in 0..60 {
             let mut random = Random::new(seed);
             let operations = 3 + random.below(4);
@@ -88,7 +88,7 @@ fn the_search_answers_as_the_enumeration() {
 }
 
 /// Returns `W x 1; W x 2; W x 1; … || R x 1; R x 2; …`, of `n` operations each.
-fn alternating(n: usize) -> History {
+fn alternating_history(n: usize) -> History {
     let thread = |kind| (0..n).map(|i| Operation::plain(kind, 0, 1 + i as u64 % 2)).collect();
     History { threads: vec![thread(EventKind::Write), thread(EventKind::Read)], last: Vec::new() }
 }
@@ -99,7 +99,7 @@ fn long_histories_with_repeated_values_are_decided() {
         let known = by_name(name).unwrap();
         let model = known.compile(&mut SourceMap::new()).unwrap();
         let mut checker = HistoryChecker::new(&model, known.dialect);
-        let mut long = alternating(12);
+        let mut long = alternating_history(12);
         assert!(checker.allows(&long).unwrap(), "{name}");
         // 12 values are written, and one more change is read.
         long.threads[1].push(Operation::plain(EventKind::Read, 0, 1));
@@ -117,6 +117,6 @@ fn a_limit_ends_the_search() {
     let budget = Budget::new(limits);
     std::thread::sleep(Duration::from_millis(1));
     let mut checker = HistoryChecker::new(&model, known.dialect).with_budget(&budget);
-    let error = checker.allows(&alternating(31)).unwrap_err();
+    let error = checker.allows(&alternating_history(31)).unwrap_err();
     assert_eq!(error.stop, Some(Stop::Time));
 }

@@ -27,7 +27,7 @@ pub(super) fn has_folder(page_state: &PageState, plain: &Path) -> bool {
         || page_state.files.keys().any(|f| f != plain && f.starts_with(plain))
 }
 
-fn missing(what: &str) -> Error {
+fn not_found(what: &str) -> Error {
     Error::new(ErrorKind::NotFound, format!("there is no such {what} on this page"))
 }
 
@@ -71,7 +71,7 @@ impl File {
         if page_state().files.contains_key(&path) {
             Ok(Self { path, at: 0, made: false })
         } else {
-            Err(missing("file"))
+            Err(not_found("file"))
         }
     }
     /// Does nothing: memory is always up to date.
@@ -94,7 +94,7 @@ impl Drop for File {
 impl Read for File {
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
         let page_state = page_state();
-        let bytes = page_state.files.get(&self.path).ok_or_else(|| missing("file"))?;
+        let bytes = page_state.files.get(&self.path).ok_or_else(|| not_found("file"))?;
         let rest = bytes.get(self.at..).unwrap_or_default();
         let count = rest.len().min(into.len());
         into[..count].copy_from_slice(&rest[..count]);
@@ -108,7 +108,7 @@ impl Write for File {
         page_state()
             .files
             .get_mut(&self.path)
-            .ok_or_else(|| missing("file"))?
+            .ok_or_else(|| not_found("file"))?
             .extend_from_slice(bytes);
         Ok(bytes.len())
     }
@@ -122,7 +122,7 @@ impl Write for File {
 /// # Errors
 /// The file does not exist.
 pub fn read(path: impl AsRef<Path>) -> Result<Vec<u8>> {
-    page_state().files.get(&plain(path.as_ref())).cloned().ok_or_else(|| missing("file"))
+    page_state().files.get(&plain(path.as_ref())).cloned().ok_or_else(|| not_found("file"))
 }
 
 /// Returns a file as text.
@@ -158,7 +158,7 @@ pub fn exists(path: impl AsRef<Path>) -> Result<bool> {
 pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<()> {
     let to = plain(to.as_ref());
     let mut now = page_state();
-    let bytes = now.files.remove(&plain(from.as_ref())).ok_or_else(|| missing("file"))?;
+    let bytes = now.files.remove(&plain(from.as_ref())).ok_or_else(|| not_found("file"))?;
     now.files.insert(to.clone(), bytes);
     drop(now);
     keep(&to);
@@ -170,7 +170,7 @@ pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<()> {
 /// # Errors
 /// The file does not exist.
 pub fn remove_file(path: impl AsRef<Path>) -> Result<()> {
-    page_state().files.remove(&plain(path.as_ref())).map(|_| ()).ok_or_else(|| missing("file"))
+    page_state().files.remove(&plain(path.as_ref())).map(|_| ()).ok_or_else(|| not_found("file"))
 }
 
 /// Creates a folder and its parents.
@@ -196,7 +196,7 @@ pub fn create_dir_all(path: impl AsRef<Path>) -> Result<()> {
 pub fn read_dir(path: impl AsRef<Path>) -> Result<impl Iterator<Item = Result<DirEntry>>> {
     let (path, page_state) = (plain(path.as_ref()), page_state());
     if !has_folder(&page_state, &path) {
-        return Err(missing("folder"));
+        return Err(not_found("folder"));
     }
     let below = |p: &PathBuf| {
         p.strip_prefix(&path)

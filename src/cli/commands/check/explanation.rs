@@ -19,7 +19,9 @@ use mu_base::{Diagnostic, Span, Stop};
 use mu_evidence::checker::{self, EvidenceCheck};
 use mu_formula::typed::TypedFormula;
 use mu_pbes::{Answer, Method, Priority, QuotientSize, ReductionUse, Verdict};
-use mu_report::printed_evidence::{MOST_IN_ANSWER, MOST_IN_TEXT, PrintedEvidence, ending, story};
+use mu_report::printed_evidence::{
+    MOST_IN_ANSWER, MOST_IN_TEXT, PrintedEvidence, explain_ending, story,
+};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -105,7 +107,7 @@ pub(super) fn outcome(
                 Format::Text => MOST_IN_TEXT,
             };
             let mut story = story(evidence, &*subject.model, output_plan.full_states, most)?;
-            story.ending = by_equations::unless_without_value(ending(
+            story.ending = by_equations::unless_without_value(explain_ending(
                 evidence,
                 &*subject.model,
                 &[],

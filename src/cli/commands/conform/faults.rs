@@ -21,7 +21,7 @@ use crate::pipeline::files::write_text;
 use crate::pipeline::load::Origin;
 use crate::pipeline::{Session, file_error};
 use mu_axioms::history::History;
-use mu_base::{Diagnostic, Stage, Stop, ending, ends_in};
+use mu_base::{Diagnostic, Stage, Stop, ends_in, file_extension};
 use mu_conform::faults::MachineFault;
 use mu_conform::interface::Interface;
 use mu_conform::judge::MemoryModel;
@@ -149,11 +149,11 @@ pub(super) fn read(
         if mu_base::host::is_dir(path) {
             let entries =
                 mu_base::host::read_dir(path).map_err(|e| file_error("cannot read", path, &e))?;
-            let wanted = ending(&args.model);
+            let wanted = file_extension(&args.model);
             files = entries
                 .flatten()
                 .map(|e| e.path())
-                .filter(|p| mu_base::host::is_file(p) && ending(p) == wanted)
+                .filter(|p| mu_base::host::is_file(p) && file_extension(p) == wanted)
                 .collect();
             files.sort();
             if files.is_empty() {

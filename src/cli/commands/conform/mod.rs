@@ -727,7 +727,13 @@ fn execution_of(
     shown: &ConfirmedViolation,
 ) -> Result<Option<DecidingExecution>, Diagnostic> {
     let Ok((judge, test)) = judge(against, text, &shown.litmus) else { return Ok(None) };
-    Ok(mu_litmus::report::deciding(test, &judge, PathBounds { loops: 1 }, &session.budget)?.0)
+    Ok(mu_litmus::report::find_deciding_execution(
+        test,
+        &judge,
+        PathBounds { loops: 1 },
+        &session.budget,
+    )?
+    .0)
 }
 
 /// The violations of models by name, for files.

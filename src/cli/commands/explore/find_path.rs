@@ -36,7 +36,7 @@ use mu_model::Model;
 use mu_model::deadlock::{DeadlockExplainer, End};
 use mu_report::chart::chart;
 use mu_report::page::PageResult;
-use mu_report::printed_evidence::{PrintedEvidence, ending, story};
+use mu_report::printed_evidence::{PrintedEvidence, explain_ending, story};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -331,7 +331,7 @@ fn replay_path(
     mu_evidence::checker::replay(&evidence, model)?;
     let mut story = story(&evidence, model, goal.full_states, usize::MAX)?;
     story.of_formula = false;
-    story.ending = ending(&evidence, model, &goal.terminal, &session.sources)?;
+    story.ending = explain_ending(&evidence, model, &goal.terminal, &session.sources)?;
     Ok((evidence, story))
 }
 

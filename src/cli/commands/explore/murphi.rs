@@ -24,7 +24,7 @@ use mu_frontends::{FrontEnd, Input};
 use mu_murphi::code::{Fault, Program};
 use mu_murphi::compile::fault_text;
 use mu_murphi::model::{ERROR, VIOLATION};
-use mu_murphi::orders::Asymmetry;
+use mu_murphi::order_check::Asymmetry;
 use mu_murphi::path::{self, Path};
 use mu_murphi::search::{
     Broken, Culprit, Deadlocks, Explored, Failure, SearchOptions, explore as search,

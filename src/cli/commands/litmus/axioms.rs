@@ -11,7 +11,7 @@ use mu_litmus::file::{ParserOptions, architecture};
 use mu_litmus::judge::family;
 use mu_litmus::kernel::KernelLanguage;
 use mu_litmus::paths::PathBounds;
-use mu_litmus::report::deciding;
+use mu_litmus::report::find_deciding_execution;
 use mu_litmus::{Judge, parse};
 use mu_report::execution_graph;
 use serde_json::json;
@@ -256,7 +256,7 @@ impl Route for Axioms {
         let options = ParserOptions { pairs: judge.pairs, kernel: language.as_ref() };
         let test = parse(source, text, options)?;
         let title = format!("{} under {}", test.name, judge.model.name());
-        let (found, stop) = deciding(test, judge, self.bounds, &session.budget)?;
+        let (found, stop) = find_deciding_execution(test, judge, self.bounds, &session.budget)?;
         let Some(drawn) = found else { return complete(stop) };
         let drawing = match picture {
             Picture::Svg => execution_graph::svg(&drawn, &title),

@@ -50,7 +50,8 @@ impl Route for MachineRoute {
     ) -> Result<Option<(String, usize)>, Diagnostic> {
         let test =
             litmus::parse(source, text).map_err(|e| with_command_for_architecture(e, text))?;
-        let found = herd::deciding(&test, self.memory, self.buffer, &session.budget)?;
+        let found =
+            herd::find_deciding_execution(&test, self.memory, self.buffer, &session.budget)?;
         let Some((execution, outcome)) = found.execution else {
             return complete(found.stop);
         };

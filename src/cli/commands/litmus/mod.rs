@@ -381,7 +381,7 @@ pub(crate) enum Picture {
 impl Picture {
     /// Returns the format of a file name. Errors: an unknown extension; a picture of several tests.
     pub(crate) fn of(path: &Path, files: &[PathBuf], folders: bool) -> Result<Self, Diagnostic> {
-        let picture = match mu_base::ending(path).as_deref() {
+        let picture = match mu_base::file_extension(path).as_deref() {
             Some("svg") => Self::Svg,
             Some("dot") => Self::Dot,
             Some("json") => Self::Json,

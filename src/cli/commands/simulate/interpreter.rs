@@ -176,7 +176,7 @@ impl<'m> Interpreter<'m> {
                 )))
             }
             Command::Save(path) => {
-                match mu_base::ending(path).as_deref() {
+                match mu_base::file_extension(path).as_deref() {
                     Some("svg") => {
                         let title = Path::new(&self.name)
                             .file_name()

@@ -90,10 +90,10 @@ impl<'m> Screen<'m> {
             }
             KeyCode::PageDown => return self.scroll(self.scroll + 10),
             KeyCode::PageUp => return self.scroll(self.scroll.saturating_sub(10)),
-            KeyCode::Char(':') => return self.typing(""),
-            KeyCode::Char('/') => return self.typing("state "),
-            KeyCode::Char('s') => return self.typing("save "),
-            KeyCode::Char('l') => return self.typing("load "),
+            KeyCode::Char(':') => return self.begin_input(""),
+            KeyCode::Char('/') => return self.begin_input("state "),
+            KeyCode::Char('s') => return self.begin_input("save "),
+            KeyCode::Char('l') => return self.begin_input("load "),
             KeyCode::Enter if moves == 0 => return false,
             KeyCode::Enter => Command::Step(self.chosen + 1),
             KeyCode::Left | KeyCode::Char('b') => Command::Back(1),
@@ -117,7 +117,7 @@ impl<'m> Screen<'m> {
         self.scroll = row;
         false
     }
-    fn typing(&mut self, text: &str) -> bool {
+    fn begin_input(&mut self, text: &str) -> bool {
         self.typed = Some(text.into());
         false
     }

@@ -185,7 +185,7 @@ impl Sink for Decider<'_> {
             let judged = judged.map_err(|d| with_trace(d, file, &name))?;
             if let (None, _, Some(stop)) = truth(&judged)
                 && stop != Stop::Complete
-                && session.budget.exceeded().is_err()
+                && session.budget.check_all_limits().is_err()
             {
                 results.lock().stop = stop;
             }

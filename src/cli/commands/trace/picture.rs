@@ -26,7 +26,7 @@ pub(super) enum PictureFormat {
 
 impl PictureFormat {
     pub(super) fn of(path: &Path) -> Result<Self, Diagnostic> {
-        match mu_base::ending(path).as_deref() {
+        match mu_base::file_extension(path).as_deref() {
             Some("svg") => Ok(PictureFormat::Svg),
             Some("dot") => Ok(PictureFormat::Dot),
             Some("json") => Ok(PictureFormat::Json),

@@ -1,7 +1,7 @@
-//! Tests of Arm's model of atomic instructions, barriers and dependencies: each row is message
-//! passing with a release store, and a second thread.
+//! Tests of Arm's model of atomic instructions, barriers and dependencies: each test is message
+//! passing: the first thread ends with a release store, the second one varies.
 
-use super::{answer, outcomes, usual};
+use super::{answer, default_judge, outcomes};
 use mu_litmus::code::Arch;
 use mu_program::outcome::Verdict;
 
@@ -16,7 +16,7 @@ fn misses(code: &[&str], condition: &str) -> bool {
     let text = format!(
         "AArch64 mp\n{{ s=1; 0:X1=d; 0:X2=f; 1:X1=d; 1:X2=f; 1:X3=s; 1:X7=1; }}\n{rows}exists ({condition})\n"
     );
-    match answer(&text, &usual(Arch::AArch64)).answer.verdict {
+    match answer(&text, &default_judge(Arch::AArch64)).answer.verdict {
         Verdict::Ok => true,
         Verdict::No => false,
         Verdict::Unknown => panic!("{text}"),
@@ -56,7 +56,7 @@ fn a_store_barrier_that_waits_orders_later_loads() {
             "AArch64 sb\n{{ 0:X1=a; 0:X2=b; 1:X1=b; 1:X2=a; 0:X0=1; 1:X0=1; }}\nP0 | P1 ;\nSTR W0,[X1] | STR W0,[X1] ;\n\
              {barrier} | {barrier} ;\nLDR W3,[X2] | LDR W3,[X2] ;\nexists (0:X3=0 /\\ 1:X3=0)\n"
         );
-        answer(&text, &usual(Arch::AArch64)).answer.verdict == Verdict::Ok
+        answer(&text, &default_judge(Arch::AArch64)).answer.verdict == Verdict::Ok
     };
     assert!(sb("DMB ST") && sb("DMB LD") && sb("DSB LD"));
     assert!(!sb("DSB ST") && !sb("DMB SY") && !sb("DSB ISHST"));
@@ -98,14 +98,14 @@ fn a_comparison_is_a_weak_dependency() {
     // Load buffering: a branch on the result of a compare-and-swap that reads its own write.
     let lb = "AArch64 lb\n{ 0:X1=a; 0:X2=b; 1:X1=b; 1:X2=a; 0:X3=0; 0:X4=2; 1:X4=1; }\nP0 | P1 ;\nCAS W3,W4,[X1] | LDR W5,[X1] ;\n\
               LDR W6,[X1] | DMB SY ;\nCBNZ W6,L | STR W4,[X2] ;\nL: | ;\nMOV W7,#1 | ;\nSTR W7,[X2] | ;\nexists (0:X3=1 /\\ 1:X5=1)\n";
-    assert_eq!(answer(lb, &usual(Arch::AArch64)).answer.verdict, Verdict::No);
+    assert_eq!(answer(lb, &default_judge(Arch::AArch64)).answer.verdict, Verdict::No);
 }
 
 /// A failed compare-and-swap may write back the value that it reads, which is not observable.
 #[test]
 fn a_failed_compare_and_swap_changes_no_value() {
     let text = "AArch64 cas\n{ a=5; 0:X1=a; 1:X1=a; 0:X2=1; 0:X3=2; 1:X3=7; }\nP0 | P1 ;\nCAS W2,W3,[X1] | STR W3,[X1] ;\nlocations [0:X2; a;]\n";
-    let list = outcomes(&answer(text, &usual(Arch::AArch64)));
+    let list = outcomes(&answer(text, &default_judge(Arch::AArch64)));
     assert_eq!(
         list.iter().map(String::as_str).collect::<Vec<_>>(),
         ["0:X2=5; [a]=7;", "0:X2=7; [a]=7;"]

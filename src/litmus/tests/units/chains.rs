@@ -1,7 +1,7 @@
 //! Tests of chains of read-modify-writes: their values follow program order, and the cost is not
 //! exponential in their number. Runs that stop early answer *unknown*.
 
-use super::{answer, judge, outcomes, usual};
+use super::{answer, default_judge, judge, outcomes};
 use mu_base::{Budget, Limits};
 use mu_litmus::code::Arch;
 use mu_litmus::file::{ParserOptions, parse};
@@ -49,7 +49,7 @@ fn a_chain_on_one_thread_has_one_outcome() {
         "atomic_fetch_add(x, 3);\n".repeat(30)
     );
     for (arch, text) in [(Arch::RiscV, riscv), (Arch::AArch64, arm), (Arch::C, c)] {
-        let report = answer(&text, &usual(arch));
+        let report = answer(&text, &default_judge(arch));
         assert_eq!(
             (report.answer.verdict, report.answer.outcomes.len()),
             (Verdict::Ok, 1),
@@ -62,14 +62,14 @@ fn a_chain_on_one_thread_has_one_outcome() {
 fn a_chain_is_seen_by_another_thread_in_order() {
     let text = "X86_64 t\n{ uint64_t x=0; }\n P0 | P1 ;\n incq (x) | movq (x),%rax ;\n incq (x) | movq (x),%rbx ;\n incq (x) | ;\n incq (x) | ;\n incq (x) | ;\n\
                 exists (1:rax=4 /\\ 1:rbx=3)\n";
-    let report = answer(text, &usual(Arch::X86));
+    let report = answer(text, &default_judge(Arch::X86));
     assert_eq!((report.answer.verdict, report.answer.outcomes.len()), (Verdict::No, 21));
 }
 
 #[test]
 fn a_run_that_stops_says_neither_never_nor_always() {
     let text = x86(&["xaddq %rax,(x)", "lock xaddq %rax,(x)"], 5, "exists (x=3)");
-    let judge = usual(Arch::X86);
+    let judge = default_judge(Arch::X86);
     let budget = Budget::default();
     budget.interrupt_flag().store(true, Ordering::Relaxed);
     let test = parse(
@@ -97,7 +97,7 @@ fn a_limit_that_may_hide_a_race_leaves_the_answer_open() {
              P1 (int* x) {{ *x = 2; }}\nP2 (atomic_int* a) {{ {stores}}}\nP3 (atomic_int* a) {{ {loads}}}\nP4 (atomic_int* a) {{ {loads}}}\n{condition}\n"
         )
     };
-    let judge = usual(Arch::C);
+    let judge = default_judge(Arch::C);
     for condition in ["~exists (0:r0=7)", "exists (0:r0=3)", "exists (0:r0=7)"] {
         let run = |most| {
             let budget = Budget::new(Limits { max_states: most, ..Limits::default() });
@@ -130,6 +130,6 @@ fn reads_may_justify_each_other_through_branches() {
         );
     }
     for (arch, text) in [(Arch::AArch64, arm), (Arch::X86, x86)] {
-        assert_eq!(answer(text, &usual(arch)).answer.observation(), "Never", "{text}");
+        assert_eq!(answer(text, &default_judge(arch)).answer.observation(), "Never", "{text}");
     }
 }

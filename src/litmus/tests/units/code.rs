@@ -1,13 +1,13 @@
 //! Tests of code as data: jumps to the code of other threads, instructions as values, NZCV as a
 //! system register, threads that return.
 
-use super::{answer, outcomes, refusal, usual};
+use super::{answer, default_judge, outcomes, parse_error};
 use mu_litmus::code::Arch;
 use mu_litmus::report::TestReport;
 use mu_program::outcome::Verdict;
 
 fn report(text: &str) -> TestReport {
-    answer(text, &usual(Arch::AArch64))
+    answer(text, &default_judge(Arch::AArch64))
 }
 
 /// Asserts that a test has one outcome, which makes its condition true.
@@ -109,7 +109,7 @@ fn flags_are_read_and_written_as_a_register() {
          CSET W4,VS ;\nCSET W5,EQ ;\n\
          forall (0:X0=0x60000000 /\\ 0:X2=1 /\\ 0:X4=1 /\\ 0:X5=0)\n",
     );
-    let error = refusal("AArch64 other\n{ }\nP0 ;\nMRS X0,CNTVCT_EL0 ;\nforall (true)\n");
+    let error = parse_error("AArch64 other\n{ }\nP0 ;\nMRS X0,CNTVCT_EL0 ;\nforall (true)\n");
     assert!(error.message.contains("system registers"), "{error:?}");
 }
 
@@ -126,6 +126,6 @@ fn compiled_functions_return() {
 #[test]
 fn registers_with_types_of_unknown_names_have_their_default_type() {
     holds("AArch64 typo\n{ unit64_t 0:X1=-1; }\nP0 ;\nADD X1,X1,#2 ;\nforall (0:X1=1)\n");
-    let error = refusal("AArch64 typo\n{ unit64_t x=1; }\nP0 ;\nNOP ;\nforall (x=1)\n");
+    let error = parse_error("AArch64 typo\n{ unit64_t x=1; }\nP0 ;\nNOP ;\nforall (x=1)\n");
     assert!(error.message.contains("`unit64_t`"), "{error:?}");
 }

@@ -224,7 +224,7 @@ fn reads_may_justify_each_other_through_addresses() {
     let text = "AArch64 t\n{ int64_t x; int64_t z; int64_t a; int64_t b; x=a; z=b; 0:X1=x; 0:X3=z; 1:X1=z; 1:X3=x; }\n \
                 P0 | P1 ;\n LDR X0,[X1] | LDR X0,[X1] ;\n STR X1,[X0] | STR X1,[X0] ;\nexists (0:X0=z /\\ 1:X0=x)\n";
     assert_eq!(verdict(Arch::AArch64, text), Verdict::Ok);
-    assert_eq!(answer(text, &super::usual(Arch::AArch64)).answer.observation(), "Never");
+    assert_eq!(answer(text, &super::default_judge(Arch::AArch64)).answer.observation(), "Never");
     // Each of three stores has an address that another one stores.
     let thread = |t: u32, own: &str, stored: &str| format!("{t}:X1={own}; {t}:X2={stored};");
     let text = format!(

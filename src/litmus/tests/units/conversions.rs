@@ -1,7 +1,7 @@
 //! Tests of C11: types of constants, promotions and conversions, `_Bool`, scopes, memory orders,
 //! undefined behaviour.
 
-use super::{answer, outcomes, refusal, usual};
+use super::{answer, default_judge, outcomes, parse_error};
 use mu_litmus::code::Arch;
 use mu_program::outcome::Verdict;
 
@@ -9,7 +9,7 @@ use mu_program::outcome::Verdict;
 /// only outcome.
 fn holds(parameter: &str, body: &str, condition: &str) {
     let text = format!("C t\n{{ x=-1; }}\nP0 ({parameter}) {{ {body} }}\nforall ({condition})\n");
-    let report = answer(&text, &usual(Arch::C));
+    let report = answer(&text, &default_judge(Arch::C));
     assert_eq!(
         (report.answer.verdict, report.answer.outcomes.len()),
         (Verdict::Ok, 1),
@@ -63,7 +63,7 @@ fn constants_have_the_first_type_that_fits() {
         ("'a", "this character constant is not closed"),
     ] {
         let error =
-            refusal(&format!("C t\n{{}}\nP0 (int* x) {{ int r = {e};\n }}\nexists (x=1)\n"));
+            parse_error(&format!("C t\n{{}}\nP0 (int* x) {{ int r = {e};\n }}\nexists (x=1)\n"));
         assert!(error.message.contains(message), "{e}: {}", error.message);
     }
 }
@@ -108,12 +108,14 @@ fn booleans_are_0_or_1_after_every_conversion() {
     let text = "C t\n{ _Bool x=2; y=256; bool 0:unused=4; _Bool t[2]={7, 0}; }\n\
                 P0 (atomic_bool* x, _Atomic _Bool* y, bool* z) { int r = atomic_exchange(x, 512); int s = atomic_load(y); *z = 1024; atomic_store(y, 0.0 == 1); }\n\
                 forall (x=1 /\\ 0:r=1)\n";
-    assert!(refusal(text).message.contains("expected"), "no floating point");
-    let report = answer(&text.replace("0.0 == 1", "m8").replace("m8", "2 == 1"), &usual(Arch::C));
+    assert!(parse_error(text).message.contains("expected"), "no floating point");
+    let report =
+        answer(&text.replace("0.0 == 1", "m8").replace("m8", "2 == 1"), &default_judge(Arch::C));
     assert_eq!(outcomes(&report).into_iter().collect::<Vec<_>>(), ["0:r=1; [x]=1;"]);
     let exchange = "C t\n{ _Bool x=1; _Bool e=2; }\nP0 (atomic_bool* x, bool* e) { int r = atomic_compare_exchange_strong(x, e, 4); }\nforall (0:r=1 /\\ x=1 /\\ x=2)\n";
-    assert_eq!(answer(exchange, &usual(Arch::C)).answer.verdict, Verdict::Ok);
-    let add = refusal("C t\n{}\nP0 (atomic_bool* x) { atomic_fetch_add(x, 1); }\nexists (x=1)\n");
+    assert_eq!(answer(exchange, &default_judge(Arch::C)).answer.verdict, Verdict::Ok);
+    let add =
+        parse_error("C t\n{}\nP0 (atomic_bool* x) { atomic_fetch_add(x, 1); }\nexists (x=1)\n");
     assert!(add.message.contains("does not apply to `atomic_bool`"));
 }
 
@@ -148,10 +150,11 @@ fn declarations_end_with_their_block() {
         ),
     ] {
         let error =
-            refusal(&format!("C t\n{{}}\nP0 (atomic_int* x) {{ {body} }}\nexists (0:r=1)\n"));
+            parse_error(&format!("C t\n{{}}\nP0 (atomic_int* x) {{ {body} }}\nexists (0:r=1)\n"));
         assert!(error.message.contains(message), "{body}: {}", error.message);
     }
-    let types = refusal("C t\n{}\nP0 (atomic_int* x) { }\nP1 (atomic_long* x) { }\nexists (x=1)\n");
+    let types =
+        parse_error("C t\n{}\nP0 (atomic_int* x) { }\nP1 (atomic_long* x) { }\nexists (x=1)\n");
     assert!(types.message.contains("declared with another type"));
 }
 
@@ -208,7 +211,7 @@ fn undefined_behaviour_leaves_the_answer_open() {
         let text = format!(
             "C t\n{{ x=-1; }}\nP0 (atomic_int* x) {{ int m = atomic_load(x); {body} }}\nexists (0:r=1)\n"
         );
-        let report = answer(&text, &usual(Arch::C));
+        let report = answer(&text, &default_judge(Arch::C));
         assert_eq!(
             (report.answer.verdict, report.answer.observation()),
             (Verdict::Unknown, "Unknown"),
@@ -227,8 +230,8 @@ fn undefined_behaviour_leaves_the_answer_open() {
 #[test]
 fn comments_and_shifts_are_distinguished() {
     let text = "C t\n{ (*initial*) x=6; }\n(* before *)\nP0 (int* x) { (* in *) int r = (*x) << 2 >> 1; /* two */ }\n(*last*)\nforall (*\n*) (0:r=12)\n";
-    assert_eq!(answer(text, &usual(Arch::C)).answer.verdict, Verdict::Ok);
-    let error = refusal("C t\n{}\nP0 (int* x) { }\nexists (*x=1)\n");
+    assert_eq!(answer(text, &default_judge(Arch::C)).answer.verdict, Verdict::Ok);
+    let error = parse_error("C t\n{}\nP0 (int* x) { }\nexists (*x=1)\n");
     assert!(error.message.contains("this comment is not closed"));
     assert!(error.notes.iter().any(|n| n.contains("`[x]` is the location `x`")));
 }
@@ -245,7 +248,7 @@ fn differences_of_pointers_count_elements() {
         ("long *p = z + 2; int r = p - z; int s = p > z;", "0:r=2 /\\ 0:s=1"),
         ("int *p = x + 3; p = p - 1; int r = p - x; int s = r / 2;", "0:r=2 /\\ 0:s=1"),
     ] {
-        let report = answer(&text(body, condition), &usual(Arch::C));
+        let report = answer(&text(body, condition), &default_judge(Arch::C));
         assert_eq!(report.answer.verdict, Verdict::Ok, "{body}");
     }
 }
@@ -263,14 +266,14 @@ fn values_of_128_bits() {
         let text = format!(
             "C t\n{{ {declaration}; }}\nP0 ({parameter}* x) {{ {body} }}\nforall (0:r=1 /\\ x=1)\n"
         );
-        let report = answer(&text, &usual(Arch::C));
+        let report = answer(&text, &default_judge(Arch::C));
         assert_eq!(report.answer.verdict, Verdict::Ok, "{text}{}", report.answer.text());
     }
     // One access: no reader sees a half.
     let report = answer(
         "C whole\n{ _Atomic __int128 x = 1; }\nP0 (_Atomic __int128* x) { atomic_store(x, 2); }\n\
          P1 (_Atomic __int128* x) { __int128 r = atomic_load(x); }\nlocations [1:r;] exists (1:r=2)\n",
-        &usual(Arch::C),
+        &default_judge(Arch::C),
     );
     assert_eq!(report.answer.outcomes.len(), 2, "{}", report.answer.text());
     for (parameter, body) in [
@@ -283,17 +286,17 @@ fn values_of_128_bits() {
         ("_Atomic __int128* x", "atomic_fetch_add(x, 1);"),
     ] {
         let text = format!("C t\n{{ }}\nP0 ({parameter}) {{ {body} }}\nforall (true)\n");
-        let error = refusal(&text);
+        let error = parse_error(&text);
         assert!(error.message.contains("128-bit"), "{text}{error:?}");
     }
-    let error = refusal("C t\n{ __int128 x = -1; }\nP0 (__int128* x) { }\nforall (true)\n");
+    let error = parse_error("C t\n{ __int128 x = -1; }\nP0 (__int128* x) { }\nforall (true)\n");
     assert!(error.message.contains("128 bits"), "{error:?}");
 }
 
 #[test]
 fn regions_of_variables_are_skipped() {
     let text = "C t\n{ }\nP0 (int* x) { int r = 1; }\nregions: x:R, y:S\nforall (0:r=1)\n";
-    assert_eq!(answer(text, &usual(Arch::C)).answer.verdict, Verdict::Ok);
+    assert_eq!(answer(text, &default_judge(Arch::C)).answer.verdict, Verdict::Ok);
 }
 
 #[test]
@@ -303,10 +306,10 @@ fn sums_unless_a_value_are_those_of_the_kernel() {
             "C t\n{{ atomic_t x = ATOMIC_INIT({initial}); }}\n\
              P0 (atomic_int* x) {{ int r = __atomic_add_unless{{mb}}(x, 2, 4); }}\nforall ({condition})\n"
         );
-        let report = answer(&text, &usual(Arch::C));
+        let report = answer(&text, &default_judge(Arch::C));
         assert_eq!(report.answer.verdict, Verdict::Ok, "{text}{}", report.answer.text());
     }
-    let error = refusal(
+    let error = parse_error(
         "C t\n{ }\nP0 (int* x) { int r = __atomic_add_unless{wmb}(x, 1, 0); }\nforall (true)\n",
     );
     assert!(error.message.contains("`wmb`"), "{error:?}");

@@ -1,6 +1,6 @@
 //! Tests of the names that models use and front ends provide: as in the herd tools, or rejected.
 
-use super::{STDLIB, answer, compile, outcomes, usual};
+use super::{STDLIB, answer, compile, default_judge, outcomes};
 use mu_base::SourceMap;
 use mu_litmus::code::Arch;
 use mu_litmus::judge::Judge;
@@ -120,7 +120,7 @@ fn names_that_executions_do_not_have_are_rejected_where_they_matter() {
     let text =
         "AArch64 t\n{ 0:X1=x; }\nP0 ;\nLDR W2,[X1] ;\nDMB SY ;\nSTR W2,[X1] ;\nexists (0:X2=0)\n";
     assert_eq!(answer(text, &sets).answer.verdict, Verdict::Ok);
-    assert!(usual(Arch::AArch64).mixed_sizes);
+    assert!(default_judge(Arch::AArch64).mixed_sizes);
 }
 
 /// In models with a given `co`, as those of Dartagnan, the store of an update comes after the store

@@ -1,6 +1,6 @@
 //! Tests of AArch64 instructions by their results in one thread, and of what is rejected.
 
-use super::{answer, usual};
+use super::{answer, default_judge};
 use mu_base::SourceId;
 use mu_litmus::code::Arch;
 use mu_litmus::file::{ParserOptions, parse};
@@ -10,7 +10,7 @@ use mu_program::outcome::Verdict;
 fn always(initial: &str, code: &[&str], condition: &str) -> bool {
     let rows: String = code.iter().map(|line| format!("{line} ;\n")).collect();
     let text = format!("AArch64 t\n{{ {initial} }}\nP0 ;\n{rows}forall ({condition})\n");
-    match answer(&text, &usual(Arch::AArch64)).answer.verdict {
+    match answer(&text, &default_judge(Arch::AArch64)).answer.verdict {
         Verdict::Ok => true,
         Verdict::No => false,
         Verdict::Unknown => panic!("{text}"),
@@ -228,7 +228,7 @@ fn an_address_without_a_variable_matters_only_on_allowed_paths() {
              STR W0,[X1] | LDR W2,[X1] ;\n | EOR W4,W0,#1 ;\n | ORR W4,W4,W2 ;\n\
              | {guard} W4,L1 ;\n | LDR W6,[X3] ;\n |L1: ;\nforall (1:X4=1)\n"
         );
-        answer(&text, &usual(Arch::AArch64))
+        answer(&text, &default_judge(Arch::AArch64))
     };
     // Coherence forbids to read 1 and then 0.
     assert_eq!(test("CBNZ").answer.verdict, Verdict::Ok);

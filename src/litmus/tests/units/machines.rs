@@ -1,7 +1,7 @@
 //! Tests of Power and Armv7 under the axioms of Alglave, Maranget, Tautschnig 2014, and of
 //! extensions of RISC-V and x86.
 
-use super::{STDLIB, answer, compile, usual};
+use super::{STDLIB, answer, compile, default_judge};
 use mu_base::SourceMap;
 use mu_litmus::Judge;
 use mu_litmus::code::Arch;
@@ -166,7 +166,7 @@ fn risc_v_compares_and_swaps_all_widths() {
         let text = format!(
             "RISCV t\n{{ int64_t x=0x1ff; 0:x6=x; int64_t 0:x7; }}\nP0 ;\n{code}forall ({condition})\n"
         );
-        answer(&text, &usual(Arch::RiscV)).answer.verdict == Verdict::Ok
+        answer(&text, &default_judge(Arch::RiscV)).answer.verdict == Verdict::Ok
     };
     let load = "li x7,-1 ;\nli x8,5 ;\n";
     assert!(test(&format!("{load}amocas.b x7,x8,(x6) ;\n"), "x=0x105 /\\ 0:x7=-1"));
@@ -177,21 +177,21 @@ fn risc_v_compares_and_swaps_all_widths() {
     // Both cannot replace the same value.
     let race = "RISCV r\n{ 0:x6=x; 1:x6=x; }\nP0 | P1 ;\nli x7,0 | li x7,0 ;\nli x8,1 | li x8,2 ;\n\
                 amocas.w x7,x8,(x6) | amocas.w x7,x8,(x6) ;\nexists (0:x7=0 /\\ 1:x7=0)\n";
-    assert_eq!(answer(race, &usual(Arch::RiscV)).answer.verdict, Verdict::No);
+    assert_eq!(answer(race, &default_judge(Arch::RiscV)).answer.verdict, Verdict::No);
 }
 
 #[test]
 fn x86_flushes_and_stores_without_the_cache() {
     let text = "X86_64 t\n{ int x=0; 0:rbx=x; }\nP0 ;\nendbr64 ;\nmovl $1,%eax ;\nmovnti %eax,(%rbx) ;\n\
                 clflush (%rbx) ;\nclflushopt (%rbx) ;\nmovl (%rbx),%ecx ;\nforall (P0:rcx=1 /\\ x=1)\n";
-    assert_eq!(answer(text, &usual(Arch::X86_64)).answer.verdict, Verdict::Ok);
+    assert_eq!(answer(text, &default_judge(Arch::X86_64)).answer.verdict, Verdict::Ok);
 }
 
 #[test]
 fn arrays_are_listed_and_compared_as_a_whole() {
     let text = "AArch64 t\n{ int x[2]={1,2}; 0:X1=x; 0:X2=3; }\nP0 ;\nSTR W2,[X1],#0 ;\n\
                 locations [x;]\nforall (x={3,2} /\\ x!={1,2})\n";
-    let report = answer(text, &usual(Arch::AArch64));
+    let report = answer(text, &default_judge(Arch::AArch64));
     assert_eq!(report.answer.verdict, Verdict::Ok);
     assert_eq!(report.answer.outcomes.len(), 1);
     let wrong = text.replace("x={3,2}", "x={3}");

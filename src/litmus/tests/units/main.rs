@@ -7,7 +7,7 @@ mod code;
 mod constants;
 mod conversions;
 mod cycles;
-mod facts;
+mod literature;
 mod given;
 mod grammar;
 mod herd;
@@ -54,7 +54,7 @@ fn compile(arch: Arch, text: &str) -> Judge {
 }
 
 /// Compiles the default model of an architecture.
-fn usual(arch: Arch) -> Judge {
+fn default_judge(arch: Arch) -> Judge {
     judge(
         arch,
         match arch {
@@ -76,7 +76,7 @@ fn answer(text: &str, judge: &Judge) -> TestReport {
         .unwrap_or_else(|d| panic!("{d:?}\n{text}"))
 }
 
-fn refusal(text: &str) -> Diagnostic {
+fn parse_error(text: &str) -> Diagnostic {
     parse(SourceId::FIRST, text, ParserOptions::default()).expect_err(text)
 }
 
@@ -134,7 +134,7 @@ fn compare_with_all(text: &str, judge: &Judge) {
 #[test]
 fn what_is_dropped_could_not_be() {
     for arch in [Arch::RiscV, Arch::AArch64, Arch::X86, Arch::C] {
-        let judge = usual(arch);
+        let judge = default_judge(arch);
         assert!(judge.coherent, "{arch:?}");
         for seed in 0..40 {
             compare_with_all(&cycles::litmus(seed, arch), &judge);

@@ -1,6 +1,6 @@
 //! Tests of RISC-V instructions by their results in one thread, and of fences by their orders.
 
-use super::{answer, usual};
+use super::{answer, default_judge};
 use mu_base::SourceId;
 use mu_litmus::code::Arch;
 use mu_litmus::file::{ParserOptions, parse};
@@ -10,7 +10,7 @@ use mu_program::outcome::Verdict;
 fn always(initial: &str, code: &[&str], condition: &str) -> bool {
     let rows: String = code.iter().map(|line| format!("{line} ;\n")).collect();
     let text = format!("RISCV t\n{{ {initial} }}\nP0 ;\n{rows}forall ({condition})\n");
-    match answer(&text, &usual(Arch::RiscV)).answer.verdict {
+    match answer(&text, &default_judge(Arch::RiscV)).answer.verdict {
         Verdict::Ok => true,
         Verdict::No => false,
         Verdict::Unknown => panic!("{text}"),
@@ -73,7 +73,7 @@ fn may_miss(fence: &str) -> bool {
          sw x5,0(x6) | lw x8,0(x7) ;\n{fence} | fence r,r ;\nsw x5,0(x7) | lw x9,0(x6) ;\n\
          exists (1:x8=1 /\\ 1:x9=0)\n"
     );
-    answer(&text, &usual(Arch::RiscV)).answer.verdict == Verdict::Ok
+    answer(&text, &default_judge(Arch::RiscV)).answer.verdict == Verdict::Ok
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_compare_and_swap_that_fails_does_not_release() {
         )
         .replace("int64_t y", if swap.contains(".d") { "int64_t y" } else { "int y" })
         .replace("sd x6", if swap.contains(".d") { "sd x6" } else { "sw x6" });
-        let verdict = answer(&text, &usual(Arch::RiscV)).answer.verdict;
+        let verdict = answer(&text, &default_judge(Arch::RiscV)).answer.verdict;
         assert_eq!(verdict == Verdict::Ok, misses, "{text}");
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of sizes and types: accesses do not change the size of a variable, and conditions compare
 //! in the types of their operands.
 
-use super::{answer, compile, outcomes, refusal, usual};
+use super::{answer, compile, default_judge, outcomes, parse_error};
 use mu_base::{Budget, SourceId};
 use mu_litmus::code::Arch;
 use mu_litmus::file::{ParserOptions, parse};
@@ -17,17 +17,17 @@ fn verdict(arch: Arch, initial: &str, code: &[&str], proposition: &str) -> Verdi
         arch.name(),
         code.join(" ;\n")
     );
-    answer(&text, &usual(arch)).answer.verdict
+    answer(&text, &default_judge(arch)).answer.verdict
 }
 
 /// Returns the reason why a test of one thread is rejected.
-fn rejection(arch: Arch, initial: &str, code: &[&str]) -> String {
+fn run_error(arch: Arch, initial: &str, code: &[&str]) -> String {
     let text = format!(
         "{} one\n{{ {initial} }}\nP0 ;\n{} ;\nforall (true)\n",
         arch.name(),
         code.join(" ;\n")
     );
-    let judge = usual(arch);
+    let judge = default_judge(arch);
     let test =
         parse(SourceId::FIRST, &text, ParserOptions { pairs: judge.pairs, ..Default::default() })
             .unwrap_or_else(|d| panic!("{d:?}\n{text}"));
@@ -81,7 +81,7 @@ fn a_variable_keeps_its_size_under_narrow_accesses() {
 }
 
 #[test]
-fn conditions_compare_in_the_type_of_what_they_name() {
+fn comparisons_use_the_declared_type() {
     let arm = Arch::AArch64;
     // A register is an int, even if it is wider, unless its type is declared.
     assert_eq!(
@@ -111,7 +111,7 @@ fn conditions_compare_in_the_type_of_what_they_name() {
         ),
         Verdict::Ok
     );
-    // So is a variable; a declared one has its width and signedness.
+    // An undeclared variable is an int too; a declared one has its width and signedness.
     let initial = "uint8_t a=255; int8_t b=255; uint16_t c=-1; int d=0x80000000; uint64_t e=-1;";
     let same = "a=-1 /\\ a=255 /\\ b=-1 /\\ b=255 /\\ c=65535 /\\ c=-1 /\\ d=-2147483648 /\\ d=2147483648 /\\ e=-1";
     assert_eq!(
@@ -155,7 +155,7 @@ fn conditions_compare_in_the_type_of_what_they_name() {
     );
     let c = "C c\n{}\nP0 (atomic_int* v) { unsigned char a = 255; int b = -1; char c = 255; unsigned long long d = -1; atomic_store(v, -1); }\n\
              forall (0:a=255 /\\ 0:b=4294967295 /\\ 0:c=-1 /\\ 0:d=-1 /\\ v=-1)\n";
-    assert_eq!(answer(c, &usual(Arch::C)).answer.verdict, Verdict::Ok);
+    assert_eq!(answer(c, &default_judge(Arch::C)).answer.verdict, Verdict::Ok);
     // Addresses are possible values of registers and of variables.
     assert_eq!(
         verdict(
@@ -178,11 +178,11 @@ fn accesses_beyond_a_variable_are_rejected() {
         (Arch::RiscV, "char v; 0:x8=v;", "lhu x9,0(x8)"),
         (Arch::X86_64, "", "movq $1,(v)"),
     ] {
-        assert!(rejection(arch, initial, &[code]).contains("beyond `v`"), "{code}");
+        assert!(run_error(arch, initial, &[code]).contains("beyond `v`"), "{code}");
     }
-    assert!(rejection(Arch::RiscV, "int64_t v; 0:x8=v;", &["lw x9,2(x8)"]).contains("not aligned"));
+    assert!(run_error(Arch::RiscV, "int64_t v; 0:x8=v;", &["lw x9,2(x8)"]).contains("not aligned"));
     assert!(
-        rejection(Arch::AArch64, "int64_t v[3]; 0:X4=v;", &["LDR X5,[X4,#12]"])
+        run_error(Arch::AArch64, "int64_t v[3]; 0:X4=v;", &["LDR X5,[X4,#12]"])
             .contains("border of 16 bytes")
     );
 }
@@ -193,33 +193,33 @@ fn accesses_beyond_a_variable_are_rejected() {
 fn paths_that_access_no_variable_leave_the_answer_open() {
     let text =
         "AArch64 stray\n{ v=3; 0:X4=v; }\nP0 ;\nLDR W5,[X4] ;\nLDR W6,[X5] ;\nforall (0:X6=1)\n";
-    let report = answer(text, &usual(Arch::AArch64));
+    let report = answer(text, &default_judge(Arch::AArch64));
     assert_eq!(report.answer.verdict, Verdict::Unknown);
     assert_eq!(
         report.dropped_paths(),
         ["Paths left out: `LDR W6,[X5]` of P0 accesses no variable"]
     );
-    let some = "AArch64 some\n{ p=0; 0:X4=p; 1:X4=p; 1:X5=v; v=7; }\nP0 | P1 ;\nLDR X5,[X4] | STR X5,[X4] ;\nLDR W6,[X5] | ;\nexists (0:X6=7)\n";
-    let some = some.replace("p=0;", "int64_t p=0;");
-    assert_eq!(answer(&some, &usual(Arch::AArch64)).answer.verdict, Verdict::Ok);
+    let some = "AArch64 some\n{ int64_t p=0; 0:X4=p; 1:X4=p; 1:X5=v; v=7; }\nP0 | P1 ;\nLDR X5,[X4] | STR X5,[X4] ;\nLDR W6,[X5] | ;\nexists (0:X6=7)\n";
+    assert_eq!(answer(some, &default_judge(Arch::AArch64)).answer.verdict, Verdict::Ok);
     assert_eq!(
-        answer(&some.replace("exists", "forall"), &usual(Arch::AArch64)).answer.verdict,
+        answer(&some.replace("exists", "forall"), &default_judge(Arch::AArch64)).answer.verdict,
         Verdict::Unknown
     );
 }
 
 #[test]
-fn conditions_name_what_the_test_has() {
+fn unknown_names_in_conditions_are_rejected() {
     for (text, name) in [
         ("AArch64 t\n{ x=0; }\nP0 ;\nNOP ;\nexists (w=3)\n", "w"),
         ("AArch64 t\n{ x=0; }\nP0 ;\nNOP ;\nexists (0:X1=w)\n", "w"),
         ("C t\n{}\nP0 (int* x) { int a = 1; }\nexists (0:b=1)\n", "b"),
     ] {
-        let d = refusal(text);
+        let d = parse_error(text);
         assert_eq!(d.span.map_or("", |s| &text[s.start as usize..s.end as usize]), name, "{d:?}");
     }
     // A list may contain variables that the test does not access.
-    let listed = answer("AArch64 t\n{}\nP0 ;\nNOP ;\nlocations [w;]\n", &usual(Arch::AArch64));
+    let listed =
+        answer("AArch64 t\n{}\nP0 ;\nNOP ;\nlocations [w;]\n", &default_judge(Arch::AArch64));
     assert!(outcomes(&listed).contains("[w]=0;"));
 }
 
@@ -236,9 +236,9 @@ fn the_parts_of_an_access_have_one_place_in_the_order() {
         )
     };
     let both = text(arm, "2:X6=1 /\\ 3:X6=0x100000000");
-    assert_eq!(answer(&both, &usual(Arch::AArch64)).answer.verdict, Verdict::No);
+    assert_eq!(answer(&both, &default_judge(Arch::AArch64)).answer.verdict, Verdict::No);
     assert_eq!(
-        answer(&text(arm, "2:X6=1 /\\ 3:X6=1"), &usual(Arch::AArch64)).answer.verdict,
+        answer(&text(arm, "2:X6=1 /\\ 3:X6=1"), &default_judge(Arch::AArch64)).answer.verdict,
         Verdict::Ok
     );
     // One store is not visible by halves, neither to one load nor to two loads in order.
@@ -246,7 +246,7 @@ fn the_parts_of_an_access_have_one_place_in_the_order() {
         let initial = "int64_t v; int64_t 1:x6; 0:x8=v; 1:x8=v; 0:x5=0x100000001;";
         let text =
             format!("RISCV halves\n{{ {initial} }}\nP0 | P1 ;\n sd x5,0(x8) | {code}{condition}\n");
-        answer(&text, &usual(Arch::RiscV)).answer.verdict
+        answer(&text, &default_judge(Arch::RiscV)).answer.verdict
     };
     assert_eq!(risc("ld x6,0(x8) ;\n", "forall (1:x6=0 \\/ 1:x6=0x100000001)"), Verdict::Ok);
     assert_eq!(
@@ -259,9 +259,9 @@ fn the_parts_of_an_access_have_one_place_in_the_order() {
     );
 }
 
-/// A model that does not use the parts of accesses cannot judge accesses of mixed sizes.
+/// A model that does not mention `si` cannot judge accesses of mixed sizes.
 #[test]
-fn models_without_accesses_reject_several_sizes() {
+fn models_without_si_reject_mixed_sizes() {
     let coherence = compile(Arch::RiscV, "\"coherence\"\nacyclic po-loc | rf | co | fr\n");
     let text =
         "RISCV t\n{ v=770; 0:x8=v; }\nP0 ;\n lbu x9,0(x8) ;\n lw x10,0(x8) ;\nforall (0:x9=2)\n";
@@ -277,14 +277,13 @@ fn models_without_accesses_reject_several_sizes() {
 
 #[test]
 fn arithmetic_keeps_widths() {
-    let c = "C promoted\n{}\nP0 (int* v) { unsigned char a = 1; unsigned char b = 2; int c = a - b < 0; unsigned int d = 1; long long e = -d + 1LL; \
+    let c = "C promoted\n{}\nP0 (int* v) { unsigned char a = 1; unsigned char b = 2; int c = a - b < 0; unsigned int d = 1; long long e = -d + (long long) 1; \
              int f = -a < 0; long long g = 4294967295 + d; }\nforall (0:c=1 /\\ 0:e=4294967296 /\\ 0:f=1 /\\ 0:g=4294967296)\n";
-    let c = c.replace("1LL", "(long long) 1");
     assert_eq!(
-        answer(&c, &usual(Arch::C)).answer.verdict,
+        answer(c, &default_judge(Arch::C)).answer.verdict,
         Verdict::Ok,
         "{:?}",
-        outcomes(&answer(&c, &usual(Arch::C)))
+        outcomes(&answer(c, &default_judge(Arch::C)))
     );
     assert_eq!(
         verdict(
@@ -301,7 +300,7 @@ fn arithmetic_keeps_widths() {
         ("AArch64 t\n{ 0:X1=x; }\nP0 ;\nLDR W2,[W1] ;\nforall (true)\n", "W1"),
         ("AArch64 t\n{}\nP0 ;\nB.XX L ;\nL: ;\nforall (true)\n", "B.XX"),
     ] {
-        let d = refusal(text);
+        let d = parse_error(text);
         assert_eq!(d.span.map_or("", |s| &text[s.start as usize..s.end as usize]), place, "{d:?}");
     }
     // After a comparison all orders are known.

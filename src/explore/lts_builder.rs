@@ -1,5 +1,5 @@
-//! Rows of a transition system during a search: states are numbered level by level, in the order of
-//! their first transition.
+//! Builder of a labelled transition system during a search: states are numbered level by level, in
+//! the order of their first transition.
 //!
 //! In: the transitions of a level, block by block. Out: the next level in the order of its numbers,
 //! and at the end an [`Lts`]. Cost: a lookup for each transition. Invariant: numbers do not depend
@@ -16,14 +16,18 @@ use mu_model::Model;
 
 /// Transitions of consecutive states of a level.
 pub(super) struct Edges {
+    /// Position of the first state in the level.
     pub first: u64,
+    /// Number of transitions of each state.
     pub counts: Vec<u32>,
+    /// Label of each transition.
     pub labels: Vec<LabelId>,
+    /// Key of the target of each transition.
     pub targets: Vec<u64>,
 }
 
-/// Rows of the transition system while it grows.
-pub(super) struct Rows {
+/// The transition system while it grows.
+pub(super) struct LtsBuilder {
     offsets: Vec<u64>,
     labels: Vec<LabelId>,
     targets: Vec<StateId>,
@@ -33,7 +37,7 @@ pub(super) struct Rows {
     block: usize,
 }
 
-impl Rows {
+impl LtsBuilder {
     /// Starts with the numbered initial state.
     pub fn new(block: usize) -> Self {
         Self { offsets: vec![0], labels: Vec::new(), targets: Vec::new(), count: 1, block }
@@ -63,11 +67,11 @@ impl Rows {
     ) -> Result<Vec<Vec<u64>>, Diagnostic> {
         edges.sort_unstable_by_key(|e| e.first);
         let mut next: Vec<Vec<u64>> = Vec::new();
-        // The table stores one more than a state's number; 0: none.
         let mut count = self.count;
         for block in edges {
-            let mut at = 0;
+            let block_start = self.labels.len() as u64;
             for part in block.targets.chunks(BATCH) {
+                // Touches the entries first, so that their cache misses overlap.
                 std::hint::black_box(
                     part.iter().fold(0, |acc, &key| acc ^ store.table.touch(store.table.hash(key))),
                 );
@@ -75,6 +79,7 @@ impl Rows {
                     let place = store.table.find(key).ok_or_else(|| {
                         Diagnostic::new(Stage::Internal, "a target is not in the store")
                     })?;
+                    // The table stores one more than a state's number; 0: none.
                     let number = store.table.number(place);
                     let mut n = number.load(Ordering::Relaxed);
                     if n == 0 {
@@ -96,9 +101,10 @@ impl Rows {
                 }
             }
             self.labels.extend_from_slice(&block.labels);
+            let mut end = block_start;
             for count in block.counts {
-                at += u64::from(count);
-                self.offsets.push(self.labels.len() as u64 - block.labels.len() as u64 + at);
+                end += u64::from(count);
+                self.offsets.push(end);
             }
         }
         self.count = count;

@@ -1,4 +1,4 @@
-//! Remembered runs: the decisions and effects of rules, as decision trees.
+//! Cache of runs: the decisions and effects of rules, as decision trees.
 //!
 //! A run of a rule depends only on the fields that it reads. The first run with certain contents is
 //! executed by the interpreter under a [`Recorder`], which adds a path to the tree of the rule: a
@@ -14,15 +14,15 @@
 //! long, or rarely repeat, are left to the interpreter.
 
 use crate::code::{MultisetShape, mask};
-use crate::run::{Ended, Machine, Watch, count, equal, read, write};
+use crate::run::{Ended, Interpreter, Watch, count, equal, read, write};
 
-/// Bytes of all trees at which no more runs are remembered.
+/// Bytes of all trees at which no more runs are added.
 const MOST_BYTES: usize = 1 << 24;
 /// Most paths of a tree. Larger trees do not fit in the caches.
 const MOST_PATHS: u32 = 1 << 13;
 /// Most nodes of a path.
 const LONGEST: u32 = 1 << 10;
-/// Most backward jumps and calls of a run that is remembered.
+/// Most backward jumps and calls of a run that is cached.
 const MOST_REPEATS: u32 = 1 << 12;
 /// Most bits of a field with one node.
 const FIELD: u8 = 6;
@@ -74,7 +74,7 @@ struct Root {
 }
 
 /// Trees of all rules and properties.
-pub(crate) struct Traces {
+pub(crate) struct RunCache {
     /// Words of a state.
     words: usize,
     /// Nodes one after the other. The node 0 is no node.
@@ -92,7 +92,7 @@ enum Missing {
     Unknown,
 }
 
-impl Traces {
+impl RunCache {
     /// Creates empty trees. `words`: those of a state.
     pub fn new(words: usize, roots: usize) -> Self {
         Self {
@@ -132,12 +132,12 @@ impl Traces {
         }
     }
     /// Runs a guard, if there is one, and a body, if there is one and the guard is true, in
-    /// `state`, which the machine has. Each root is for one pair of them; a walk begins at `start`
-    /// unless that is 0. Returns true if the run ended in the guard, and its end.
+    /// `state`, which the interpreter has. Each root is for one pair of them; a walk begins at
+    /// `start` unless that is 0. Returns true if the run ended in the guard, and its end.
     #[inline(always)]
     pub fn run(
         &mut self,
-        machine: &mut Machine,
+        interpreter: &mut Interpreter,
         (root, start): (usize, u32),
         (guard, body): (Option<u32>, Option<u32>),
         state: &[u64],
@@ -146,21 +146,21 @@ impl Traces {
         if !tree.is_off {
             tree.runs = tree.runs.saturating_add(1);
             let from = if start == 0 { tree.node } else { start };
-            match self.walk(from, machine) {
+            match self.walk(from, interpreter) {
                 Ok(end) => return end,
                 Err(missing) => {
-                    machine.memory[..state.len()].copy_from_slice(state);
+                    interpreter.memory[..state.len()].copy_from_slice(state);
                     if matches!(missing, Missing::Path) && self.accepts(root) {
-                        return self.record(machine, root, (guard, body), state);
+                        return self.record(interpreter, root, (guard, body), state);
                     }
                 }
             }
         }
-        plain(machine, (guard, body))
+        plain(interpreter, (guard, body))
     }
     #[inline(always)]
-    fn walk(&self, mut at: u32, machine: &mut Machine) -> Result<(bool, Ended), Missing> {
-        let memory = &mut machine.memory[..];
+    fn walk(&self, mut at: u32, interpreter: &mut Interpreter) -> Result<(bool, Ended), Missing> {
+        let memory = &mut interpreter.memory[..];
         loop {
             let node = &self.nodes[at as usize..];
             let (kind, rest) = (node[0] & ((1 << KIND) - 1), node[0] >> KIND);
@@ -200,7 +200,7 @@ impl Traces {
                     at = node[3 + count(memory, node[1] as usize, shape)];
                 }
                 kind::COVER => {
-                    machine.covered[rest as usize] = true;
+                    interpreter.covered[rest as usize] = true;
                     at += 1;
                 }
                 _ if at == 0 => return Err(Missing::Path),
@@ -224,7 +224,7 @@ impl Traces {
     #[inline(never)]
     fn record(
         &mut self,
-        machine: &mut Machine,
+        interpreter: &mut Interpreter,
         root: usize,
         (guard, body): (Option<u32>, Option<u32>),
         state: &[u64],
@@ -232,7 +232,7 @@ impl Traces {
         self.known.clear();
         let node = self.roots[root].node;
         let mut recorder = Recorder {
-            traces: self,
+            cache: self,
             at: node,
             slot: Slot::Root(root),
             length: 0,
@@ -241,10 +241,10 @@ impl Traces {
         };
         let mut end = (true, Ended::Yes);
         if let Some(guard) = guard {
-            end.1 = machine.run_watched(guard, &mut recorder);
+            end.1 = interpreter.run_watched(guard, &mut recorder);
         }
         if let (Ended::Yes, Some(body)) = (end.1, body) {
-            end = (false, machine.run_watched(body, &mut recorder));
+            end = (false, interpreter.run_watched(body, &mut recorder));
         }
         let is_complete = recorder.repeats <= MOST_REPEATS && end.1 != Ended::Stopped;
         recorder.failed |= !is_complete;
@@ -252,8 +252,8 @@ impl Traces {
         if is_complete {
             return end;
         }
-        machine.memory[..state.len()].copy_from_slice(state);
-        plain(machine, (guard, body))
+        interpreter.memory[..state.len()].copy_from_slice(state);
+        plain(interpreter, (guard, body))
     }
 }
 
@@ -294,10 +294,13 @@ fn run_end(kind: u32, pc: u32) -> Ended {
 }
 
 /// Runs a guard and a body by the interpreter.
-fn plain(machine: &mut Machine, (guard, body): (Option<u32>, Option<u32>)) -> (bool, Ended) {
-    let decided = guard.map_or(Ended::Yes, |guard| machine.run(guard));
+fn plain(
+    interpreter: &mut Interpreter,
+    (guard, body): (Option<u32>, Option<u32>),
+) -> (bool, Ended) {
+    let decided = guard.map_or(Ended::Yes, |guard| interpreter.run(guard));
     match (decided, body) {
-        (Ended::Yes, Some(body)) => (false, machine.run(body)),
+        (Ended::Yes, Some(body)) => (false, interpreter.run(body)),
         (ended, _) => (true, ended),
     }
 }
@@ -325,7 +328,7 @@ enum Slot {
 
 /// Observer that adds a run to a tree.
 struct Recorder<'t> {
-    traces: &'t mut Traces,
+    cache: &'t mut RunCache,
     /// The node that the tree has here; 0 if it has none.
     at: u32,
     /// The place of a new node.
@@ -333,7 +336,7 @@ struct Recorder<'t> {
     /// Nodes of the path.
     length: u32,
     repeats: u32,
-    /// The run cannot be remembered.
+    /// The run cannot be cached.
     failed: bool,
 }
 
@@ -352,17 +355,17 @@ impl Recorder<'_> {
         self.failed |= self.length > LONGEST;
         if self.at != 0 {
             let at = self.at as usize;
-            let is_same = self.traces.nodes[at] == kind | (first as u32) << KIND;
+            let is_same = self.cache.nodes[at] == kind | (first as u32) << KIND;
             debug_assert!(is_same, "a run depends on something that no node has");
             self.failed |= !is_same;
             return at;
         }
-        let at = self.traces.nodes.len();
-        self.traces.nodes.push(kind | (first as u32) << KIND);
-        self.traces.nodes.extend(more);
+        let at = self.cache.nodes.len();
+        self.cache.nodes.push(kind | (first as u32) << KIND);
+        self.cache.nodes.extend(more);
         match self.slot {
-            Slot::Root(root) => self.traces.roots[root].node = at as u32,
-            Slot::Choice(slot) => self.traces.nodes[slot] = at as u32,
+            Slot::Root(root) => self.cache.roots[root].node = at as u32,
+            Slot::Choice(slot) => self.cache.nodes[slot] = at as u32,
             Slot::Behind => {}
         }
         self.slot = Slot::Behind;
@@ -391,15 +394,15 @@ impl Recorder<'_> {
         let is_old = self.at != 0;
         let at = self.place(kind, first, more);
         if !is_old {
-            let end = self.traces.nodes.len() + count;
-            self.traces.nodes.resize(end, 0);
+            let end = self.cache.nodes.len() + count;
+            self.cache.nodes.resize(end, 0);
         }
         let slot = at + 1 + N + chosen;
-        (self.at, self.slot) = (self.traces.nodes[slot], Slot::Choice(slot));
+        (self.at, self.slot) = (self.cache.nodes[slot], Slot::Choice(slot));
     }
-    /// Returns the entry of a word in `Traces::known`.
+    /// Returns the entry of a word in `RunCache::known`.
     fn word(&mut self, word: u32) -> &mut Known {
-        let known = &mut self.traces.known;
+        let known = &mut self.cache.known;
         let at = known.binary_search_by_key(&word, |k| k.word).unwrap_or_else(|at| {
             known.insert(at, Known { word, bits: 0, raw: 0, pending: 0 });
             at
@@ -455,17 +458,17 @@ impl Recorder<'_> {
             return;
         }
         let is_new = self.at == 0;
-        let is_written = |k: &&Known| k.pending != 0 && (k.word as usize) < self.traces.words;
+        let is_written = |k: &&Known| k.pending != 0 && (k.word as usize) < self.cache.words;
         let written: Vec<Known> = match ended {
             Ended::Done | Ended::Yes => {
-                self.traces.known.iter().filter(is_written).copied().collect()
+                self.cache.known.iter().filter(is_written).copied().collect()
             }
             _ => Vec::new(),
         };
         self.place(kind::END, usize::from(in_guard) | written.len() << 1, numbers(ended));
         for Known { word, raw, pending, .. } in written.iter().filter(|_| is_new) {
             let ([a, b], [c, d]) = (halves(*pending), halves(raw & pending));
-            self.traces.nodes.extend([*word, a, b, c, d]);
+            self.cache.nodes.extend([*word, a, b, c, d]);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Returns the extension of a file name in lower case, without its dot; `None` if it has none.
-pub fn ending(path: &Path) -> Option<String> {
+pub fn file_extension(path: &Path) -> Option<String> {
     path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase())
 }
 

@@ -7,25 +7,26 @@
 //! that a search stores is a proof, and a difference is an [`Asymmetry`], with which the search
 //! starts again without that scalarset.
 //!
-//! The check runs the code of the model on images; it knows nothing of loops. A property with no
-//! suspects but quantifiers needs this only if an evaluation of all elements fails. Cost: one run
-//! of each selected suspect for each permutation of its scalarsets, of which there may be at most
-//! `ORDERS`.
+//! The check runs the code of the model on images; it knows nothing of loops. If the only suspects
+//! of a property are quantifiers, its *strict form*, which evaluates all elements, runs first: if
+//! it does not fail, all orders have one result. Cost: one run of each selected suspect for each
+//! permutation of its scalarsets, of which there may be at most `MAX_PERMUTATIONS`.
 
 use crate::accesses::{Construct, bit, scalarsets};
 use crate::code::{Instance, Program};
 use crate::equivariance::{Suspect, names, suspects};
 use crate::normal::Normal;
 use crate::path::{property_name, rule_name, start_name};
-use crate::run::{Ended, Machine};
-use crate::traces::Traces;
+use crate::run::{Ended, Interpreter};
+use crate::run_cache::RunCache;
 use crate::typed::{Binding, Claim, Frame, Model, TypeKind};
 use crate::variables::variables;
 use ahash::AHashMap;
 use mu_base::Span;
 
-/// Most permutations under which a part of the model is run in each state.
-const ORDERS: usize = 720;
+/// Limit on the permutations under which a part of the model runs in each state; with more of them
+/// the scalarset is no symmetry.
+const MAX_PERMUTATIONS: usize = 720;
 
 /// Scalarsets that are no symmetry of a model, or of its liveness properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +43,9 @@ pub struct Asymmetry {
     pub(crate) sets: u64,
 }
 
-/// By instance of a rule the states of a block that select it, ascending, each with the code that
-/// decides the guard.
-pub(crate) type Selected = [Vec<(u32, Option<u32>)>];
+/// For each instance of a rule: the states of a block in which it is selected, ascending, each with
+/// the code that decides the guard.
+pub(crate) type RuleSelection = [Vec<(u32, Option<u32>)>];
 
 /// Kind of the parts of the model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,24 +57,24 @@ enum Kind {
 
 /// Instances that differ only in the elements that `choose` binds.
 #[derive(Clone, Debug)]
-struct Group {
+struct InstanceClass {
     kind: Kind,
     /// Index of the part in the typed model.
     number: u32,
     /// Values of the parameters, with marks of those that are elements.
     parameters: Vec<(i64, bool)>,
     instances: Vec<u32>,
-    /// Permutations in use: an index in `Orders::permutations`.
-    class: usize,
+    /// Index of the permutations in `OrderCheck::permutations`.
+    permutations: usize,
 }
 
 /// Permutations of some scalarsets.
 #[derive(Clone, Debug)]
 struct Permutations {
     sets: u64,
-    /// By element its image, and the scalarsets that change.
+    /// The permutations: the image of each element, and the scalarsets that change.
     all: Vec<(Vec<u32>, u64)>,
-    /// By permutation and group the image of the group, if it has instances.
+    /// For each permutation and class: the image of the class, if it has instances.
     images: Vec<Vec<Option<u32>>>,
 }
 
@@ -91,27 +92,27 @@ enum Outcome {
     Fault,
 }
 
-/// Check of the states of one search.
-pub(crate) struct Orders<'p> {
+/// Check of the symmetries in the states of one search; see the module header.
+pub(crate) struct OrderCheck<'p> {
     model: &'p Model,
     program: &'p Program,
     suspects: crate::equivariance::Suspects,
-    machine: Machine<'p>,
-    /// Remembered runs of the strict forms of properties.
-    traces: Traces,
+    interpreter: Interpreter<'p>,
+    /// Cached runs of the strict forms of properties.
+    run_cache: RunCache,
     normal: Normal,
-    groups: Vec<Group>,
-    /// Suspect instances of rules, with their groups.
-    of_rule: Vec<(u32, u32)>,
+    classes: Vec<InstanceClass>,
+    /// Suspect instances of rules, with their classes.
+    rule_classes: Vec<(u32, u32)>,
     /// Groups of start states and of properties.
     starts: Vec<u32>,
     properties: Vec<u32>,
     permutations: Vec<Permutations>,
-    /// True while rules are checked that a lower number hides: their guards only.
+    /// True while rules are checked that a rule of higher priority hides: their guards only.
     hidden: bool,
 }
 
-impl<'p> Orders<'p> {
+impl<'p> OrderCheck<'p> {
     /// Prepares the check. `None` if no part of the model is suspect.
     ///
     /// # Errors
@@ -125,33 +126,33 @@ impl<'p> Orders<'p> {
         if normal.order() <= 1 {
             return Ok(None);
         }
-        let mut orders = Orders {
+        let mut check = OrderCheck {
             model,
             program,
             suspects: suspects(model, program),
-            machine: Machine::new(program, model.claims.len(), poll),
-            traces: Traces::new(program.layout.words, program.properties.len()),
+            interpreter: Interpreter::new(program, model.claims.len(), poll),
+            run_cache: RunCache::new(program.layout.words, program.properties.len()),
             normal: normal.clone(),
-            groups: Vec::new(),
-            of_rule: Vec::new(),
+            classes: Vec::new(),
+            rule_classes: Vec::new(),
             starts: Vec::new(),
             properties: Vec::new(),
             permutations: Vec::new(),
             hidden: false,
         };
-        let rules = orders.add(Kind::Rule, &program.rules)?;
-        for (group, instances) in rules {
-            orders.of_rule.extend(instances.into_iter().map(|at| (at, group)));
+        let rules = check.add_classes(Kind::Rule, &program.rules)?;
+        for (class, instances) in rules {
+            check.rule_classes.extend(instances.into_iter().map(|at| (at, class)));
         }
-        let starts = orders.add(Kind::Start, &program.starts)?;
-        orders.starts = starts.into_iter().map(|g| g.0).collect();
-        let properties = orders.add(Kind::Property, &program.properties)?;
-        orders.properties = properties.into_iter().map(|g| g.0).collect();
-        if orders.groups.is_empty() {
+        let starts = check.add_classes(Kind::Start, &program.starts)?;
+        check.starts = starts.into_iter().map(|g| g.0).collect();
+        let properties = check.add_classes(Kind::Property, &program.properties)?;
+        check.properties = properties.into_iter().map(|g| g.0).collect();
+        if check.classes.is_empty() {
             return Ok(None);
         }
-        orders.find_images();
-        Ok(Some(orders))
+        check.find_images();
+        Ok(Some(check))
     }
     fn suspects_of(&self, kind: Kind, number: u32) -> &[Suspect] {
         let all = match kind {
@@ -161,9 +162,13 @@ impl<'p> Orders<'p> {
         };
         all.get(number as usize).map_or(&[], |s| &s[..])
     }
-    /// Adds the groups of suspect instances.
-    fn add(&mut self, kind: Kind, all: &[Instance]) -> Result<Vec<(u32, Vec<u32>)>, Asymmetry> {
-        let first = self.groups.len();
+    /// Adds the classes of suspect instances.
+    fn add_classes(
+        &mut self,
+        kind: Kind,
+        all: &[Instance],
+    ) -> Result<Vec<(u32, Vec<u32>)>, Asymmetry> {
+        let first = self.classes.len();
         let in_use = self.in_use();
         for (at, instance) in all.iter().enumerate() {
             let suspects = self.suspects_of(kind, instance.number);
@@ -171,8 +176,8 @@ impl<'p> Orders<'p> {
             if sets == 0 {
                 continue;
             }
-            let class = match self.permutations.iter().position(|p| p.sets == sets) {
-                Some(class) => class,
+            let id = match self.permutations.iter().position(|p| p.sets == sets) {
+                Some(id) => id,
                 None => {
                     let all = self
                         .permutations_of(sets)
@@ -182,21 +187,22 @@ impl<'p> Orders<'p> {
                 }
             };
             let parameters = self.parameters(kind, instance);
-            let groups = &mut self.groups[first..];
-            let same = |g: &&mut Group| g.number == instance.number && g.parameters == parameters;
-            match groups.iter_mut().rev().find(same) {
-                Some(group) => group.instances.push(at as u32),
-                None => self.groups.push(Group {
+            let classes = &mut self.classes[first..];
+            let same =
+                |c: &&mut InstanceClass| c.number == instance.number && c.parameters == parameters;
+            match classes.iter_mut().rev().find(same) {
+                Some(class) => class.instances.push(at as u32),
+                None => self.classes.push(InstanceClass {
                     kind,
                     number: instance.number,
                     parameters,
                     instances: vec![at as u32],
-                    class,
+                    permutations: id,
                 }),
             }
         }
-        let added = self.groups.iter().enumerate().skip(first);
-        Ok(added.map(|(n, g)| (n as u32, g.instances.clone())).collect())
+        let added = self.classes.iter().enumerate().skip(first);
+        Ok(added.map(|(n, c)| (n as u32, c.instances.clone())).collect())
     }
     /// Returns the mask of the scalarsets that the search uses.
     fn in_use(&self) -> u64 {
@@ -218,8 +224,9 @@ impl<'p> Orders<'p> {
             }
         };
         let chosen = |local| {
-            let is = |b: &Binding| matches!(b, Binding::Choose { local: l, .. } if *l == local);
-            bindings.iter().any(is)
+            let binds_local =
+                |b: &Binding| matches!(b, Binding::Choose { local: l, .. } if *l == local);
+            bindings.iter().any(binds_local)
         };
         let given = instance.parameters.iter().filter(|(local, _)| !chosen(*local));
         given
@@ -255,7 +262,7 @@ impl<'p> Orders<'p> {
                     }
                 }
                 all = next;
-                if all.len() > ORDERS {
+                if all.len() > MAX_PERMUTATIONS {
                     return None;
                 }
             }
@@ -264,15 +271,16 @@ impl<'p> Orders<'p> {
         all.sort_by_key(|(_, moved)| moved.count_ones());
         Some(all)
     }
+    /// Computes the image of each class under each permutation.
     fn find_images(&mut self) {
         let mut places: AHashMap<(u8, u32, &[(i64, bool)]), u32> = AHashMap::default();
-        for (n, group) in self.groups.iter().enumerate() {
-            places.insert((group.kind as u8, group.number, &group.parameters), n as u32);
+        for (n, class) in self.classes.iter().enumerate() {
+            places.insert((class.kind as u8, class.number, &class.parameters), n as u32);
         }
         let mut found = Vec::new();
         for permutations in &self.permutations {
-            let image = |permutation: &[u32], group: &Group| {
-                let parameters: Vec<(i64, bool)> = group
+            let image = |permutation: &[u32], class: &InstanceClass| {
+                let parameters: Vec<(i64, bool)> = class
                     .parameters
                     .iter()
                     .map(|(value, is_element)| match is_element {
@@ -280,12 +288,12 @@ impl<'p> Orders<'p> {
                         false => (*value, false),
                     })
                     .collect();
-                places.get(&(group.kind as u8, group.number, &parameters[..])).copied()
+                places.get(&(class.kind as u8, class.number, &parameters[..])).copied()
             };
-            let of = |(permutation, _): &(Vec<u32>, u64)| {
-                self.groups.iter().map(|g| image(permutation, g)).collect::<Vec<_>>()
+            let images_under = |(permutation, _): &(Vec<u32>, u64)| {
+                self.classes.iter().map(|c| image(permutation, c)).collect::<Vec<_>>()
             };
-            found.push(permutations.all.iter().map(of).collect::<Vec<_>>());
+            found.push(permutations.all.iter().map(images_under).collect::<Vec<_>>());
         }
         for (permutations, images) in self.permutations.iter_mut().zip(found) {
             permutations.images = images;
@@ -294,79 +302,79 @@ impl<'p> Orders<'p> {
 
     // ---- checks ------------------------------------------------------------------------------
 
-    /// Checks the properties and the selected rules in a block of states. `selected`: by instance
-    /// of a rule the states that select it, ascending; `lowest`: those in which also no lower
-    /// number hides it, if it is enabled. If the machine stops early, the states pass: the search
-    /// ends too.
+    /// Checks the properties and the selected rules in a block of states. `unhidden`: the part of
+    /// `selected` in which no enabled rule has a higher priority (a lower number). If the
+    /// interpreter stops at a limit, the rest of the block counts as checked, because the search
+    /// ends as well.
     pub(crate) fn check_block(
         &mut self,
         block: &[u64],
         words: usize,
-        (selected, lowest): (&Selected, &Selected),
+        (selected, unhidden): (&RuleSelection, &RuleSelection),
     ) -> Result<(), Asymmetry> {
-        let (mut groups, mut hidden) = (Vec::new(), Vec::new());
+        let (mut classes, mut hidden) = (Vec::new(), Vec::new());
         for (at, state) in block.chunks_exact(words).enumerate() {
-            let selects = |all: &Selected, rule: u32| {
+            let selects = |all: &RuleSelection, rule: u32| {
                 all[rule as usize].binary_search_by_key(&(at as u32), |s| s.0).is_ok()
             };
-            groups.clear();
+            classes.clear();
             hidden.clear();
-            for (rule, group) in &self.of_rule {
-                if selects(lowest, *rule) {
-                    groups.push(*group);
+            for (rule, class) in &self.rule_classes {
+                if selects(unhidden, *rule) {
+                    classes.push(*class);
                 } else if selects(selected, *rule) {
-                    hidden.push(*group);
+                    hidden.push(*class);
                 }
             }
-            for list in [&mut groups, &mut hidden] {
+            for list in [&mut classes, &mut hidden] {
                 list.sort_unstable();
                 list.dedup();
             }
-            hidden.retain(|group| groups.binary_search(group).is_err());
+            hidden.retain(|class| classes.binary_search(class).is_err());
             self.hidden = true;
-            let checked = self.check(state, &hidden);
+            let checked = self.check_classes(state, &hidden);
             self.hidden = false;
             checked?;
-            self.add_properties(state, &mut groups);
-            self.check(state, &groups)?;
+            self.add_properties(state, &mut classes);
+            self.check_classes(state, &classes)?;
         }
         Ok(())
     }
     /// Checks the properties in a state that one of them discards: in another order it may not.
     pub(crate) fn check_discarded(&mut self, state: &[u64]) -> Result<(), Asymmetry> {
-        let mut groups = Vec::new();
-        self.add_properties(state, &mut groups);
-        self.check(state, &groups)
+        let mut classes = Vec::new();
+        self.add_properties(state, &mut classes);
+        self.check_classes(state, &classes)
     }
-    /// Adds the groups of properties with results that may depend on an order.
-    fn add_properties(&mut self, state: &[u64], groups: &mut Vec<u32>) {
+    /// Adds the classes of properties with results that may depend on an order.
+    fn add_properties(&mut self, state: &[u64], classes: &mut Vec<u32>) {
         for n in 0..self.properties.len() {
-            let group = self.properties[n];
-            if !self.is_strict(group, state) {
-                groups.push(group);
+            let class = self.properties[n];
+            if !self.has_order_independent_result(class, state) {
+                classes.push(class);
             }
         }
     }
-    /// True if the strict forms of a group's properties do not fail: then all orders have one
-    /// result.
-    fn is_strict(&mut self, group: u32, state: &[u64]) -> bool {
-        let group = &self.groups[group as usize];
-        let suspects = self.suspects_of(group.kind, group.number);
+    /// True if the strict forms of a class's properties do not fail: all orders have one result
+    /// then.
+    fn has_order_independent_result(&mut self, class: u32, state: &[u64]) -> bool {
+        let class = &self.classes[class as usize];
+        let suspects = self.suspects_of(class.kind, class.number);
         suspects.iter().all(|s| s.construct == Construct::Quantifier)
-            && group.instances.iter().all(|at| {
+            && class.instances.iter().all(|at| {
                 let Some(strict) = self.program.properties[*at as usize].strict else {
                     return false;
                 };
-                self.machine.memory[..state.len()].copy_from_slice(state);
+                self.interpreter.memory[..state.len()].copy_from_slice(state);
                 let (code, root) = ((Some(strict), None), (*at as usize, 0));
-                let end = self.traces.run(&mut self.machine, root, code, state).1;
+                let end = self.run_cache.run(&mut self.interpreter, root, code, state).1;
                 matches!(end, Ended::Yes | Ended::No)
             })
     }
     /// Checks the start states.
     pub(crate) fn check_starts(&mut self) -> Result<(), Asymmetry> {
-        let groups = self.starts.clone();
-        self.check(&vec![0; self.program.layout.words], &groups)
+        let classes = self.starts.clone();
+        self.check_classes(&vec![0; self.program.layout.words], &classes)
     }
     /// Returns the places of the suspects, in the order of the text.
     pub(crate) fn places(&self) -> Vec<Span> {
@@ -380,74 +388,75 @@ impl<'p> Orders<'p> {
     }
     /// Returns the claims `cover` that a run of this check fulfilled, by number.
     pub(crate) fn covered_claims(&self) -> &[bool] {
-        &self.machine.covered
+        &self.interpreter.covered
     }
-    fn check(&mut self, state: &[u64], groups: &[u32]) -> Result<(), Asymmetry> {
-        for class in 0..self.permutations.len() {
-            let of_class = |g: &&u32| self.groups[**g as usize].class == class;
-            let groups: Vec<u32> = groups.iter().filter(of_class).copied().collect();
-            if groups.is_empty() {
+    /// Compares the outcomes of the classes in a state with their outcomes in each image of it.
+    fn check_classes(&mut self, state: &[u64], classes: &[u32]) -> Result<(), Asymmetry> {
+        for id in 0..self.permutations.len() {
+            let uses_set = |c: &&u32| self.classes[**c as usize].permutations == id;
+            let classes: Vec<u32> = classes.iter().filter(uses_set).copied().collect();
+            if classes.is_empty() {
                 continue;
             }
             let mut results = Vec::new();
-            for group in &groups {
-                let Some(found) = self.outcomes(Some(*group), state) else { return Ok(()) };
+            for class in &classes {
+                let Some(found) = self.outcomes(Some(*class), state) else { return Ok(()) };
                 results.push(found);
             }
-            for n in 0..self.permutations[class].all.len() {
-                let permutation = &self.permutations[class].all[n].0;
+            for n in 0..self.permutations[id].all.len() {
+                let permutation = &self.permutations[id].all[n].0;
                 let image = self.normal.permute(state, permutation).to_vec();
-                for (group, found) in groups.iter().zip(&results) {
+                for (class, found) in classes.iter().zip(&results) {
                     let mut expected = found.clone();
                     for outcome in &mut expected {
                         if let Outcome::State(to) = outcome {
-                            let permutation = &self.permutations[class].all[n].0;
+                            let permutation = &self.permutations[id].all[n].0;
                             *to = self.normal.permute(to, permutation).to_vec();
                         }
                     }
                     expected.sort_unstable();
-                    let other = self.permutations[class].images[n][*group as usize];
+                    let other = self.permutations[id].images[n][*class as usize];
                     let Some(found) = self.outcomes(other, &image) else { return Ok(()) };
                     if found != expected {
-                        return Err(self.difference(*group, class, n, (&expected, &found)));
+                        return Err(self.difference(*class, id, n, (&expected, &found)));
                     }
                 }
             }
         }
         Ok(())
     }
-    /// Returns the outcomes of the instances of a group, sorted; `None` if the machine stops.
-    fn outcomes(&mut self, group: Option<u32>, state: &[u64]) -> Option<Vec<Outcome>> {
-        let Some(group) = group else { return Some(Vec::new()) };
+    /// Returns the outcomes of the instances of a class, sorted; `None` if the interpreter stops.
+    fn outcomes(&mut self, class: Option<u32>, state: &[u64]) -> Option<Vec<Outcome>> {
+        let Some(class) = class else { return Some(Vec::new()) };
         let (words, program) = (state.len(), self.program);
-        let group = &self.groups[group as usize];
+        let class = &self.classes[class as usize];
         let mut found = Vec::new();
-        for at in &group.instances {
-            self.machine.memory[..words].copy_from_slice(state);
-            let instance = match group.kind {
+        for at in &class.instances {
+            self.interpreter.memory[..words].copy_from_slice(state);
+            let instance = match class.kind {
                 Kind::Rule => &program.rules[*at as usize],
                 Kind::Start => &program.starts[*at as usize],
                 Kind::Property => &program.properties[*at as usize],
             };
-            let enabled = match group.kind {
+            let enabled = match class.kind {
                 Kind::Start => Ended::Yes,
-                _ => self.machine.run(instance.guard),
+                _ => self.interpreter.run(instance.guard),
             };
-            found.push(match (enabled, group.kind) {
+            found.push(match (enabled, class.kind) {
                 (Ended::Yes, Kind::Property) => continue,
                 (Ended::No, Kind::Property) => Outcome::False,
                 // Of invariants it discards the state; other properties count as false.
                 (Ended::Discarded, Kind::Property) => {
-                    match self.model.properties[group.number as usize].claim {
+                    match self.model.properties[class.number as usize].claim {
                         Claim::Assert => Outcome::Discarded,
                         _ => Outcome::False,
                     }
                 }
                 (Ended::Yes, _) if self.hidden => Outcome::Enabled,
-                (Ended::Yes, _) => match self.machine.run(instance.body) {
+                (Ended::Yes, _) => match self.interpreter.run(instance.body) {
                     Ended::Done => {
-                        self.normal.sort(&mut self.machine.memory);
-                        Outcome::State(self.machine.memory[..words].to_vec())
+                        self.normal.sort(&mut self.interpreter.memory);
+                        Outcome::State(self.interpreter.memory[..words].to_vec())
                     }
                     Ended::Discarded => Outcome::Discarded,
                     Ended::Stopped => return None,
@@ -467,7 +476,7 @@ impl<'p> Orders<'p> {
     fn too_many(&self, kind: Kind, number: u32, sets: u64) -> Asymmetry {
         let suspects = self.suspects_of(kind, number);
         let reason = format!(
-            "{} may depend on the order of its elements, and there are more than {ORDERS} orders",
+            "{} may depend on the order of its elements, and there are more than {MAX_PERMUTATIONS} orders",
             constructs(suspects)
         );
         self.asymmetry(suspects, sets, reason)
@@ -478,23 +487,23 @@ impl<'p> Orders<'p> {
     }
     fn difference(
         &self,
-        group: u32,
-        class: usize,
+        class: u32,
+        id: usize,
         permutation: usize,
         (expected, found): (&[Outcome], &[Outcome]),
     ) -> Asymmetry {
-        let group = &self.groups[group as usize];
-        let at = group.instances[0];
-        let name = match group.kind {
+        let class = &self.classes[class as usize];
+        let at = class.instances[0];
+        let name = match class.kind {
             Kind::Rule => rule_name(self.model, self.program, at),
             Kind::Start => start_name(self.model, self.program, at),
             Kind::Property => property_name(self.model, self.program, at),
         };
         let a = expected.iter().find(|o| !found.contains(o));
         let b = found.iter().find(|o| !expected.contains(o));
-        let suspects = self.suspects_of(group.kind, group.number);
+        let suspects = self.suspects_of(class.kind, class.number);
         let (a, b) = self.texts(a.or(expected.first()), b.or(found.first()));
-        let sets = self.permutations[class].all[permutation].1;
+        let sets = self.permutations[id].all[permutation].1;
         let reason = format!(
             "{} depends on the order of the elements: in one order {name} {a}, in another it {b}",
             constructs(suspects)

@@ -9,8 +9,8 @@ use super::value::{AuditValue, Number, divide, number, plus, residue, times, who
 use mu_base::narrow;
 use mu_base::random::Random;
 use mu_cubicle::system::{
-    AssignedValue as Stored, Atom, CellAccess, ComparisonOp, Cube, Sum, SymbolKind, System, Term,
-    TypeId, Update, Words,
+    AssignedValue, Atom, CellAccess, ComparisonOp, Cube, Sum, SymbolKind, System, Term, TypeId,
+    Update, Words,
 };
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
@@ -25,13 +25,13 @@ const ELEMENTS: usize = 4;
 /// Number of random values that are tried to satisfy a comparison of words.
 const TRIES: usize = 4;
 
-/// A source of states.
-pub struct Draw {
-    /// The generator.
+/// Generator of states.
+pub struct StateGenerator {
+    /// The random numbers.
     pub random: Random,
     numbers: Vec<Number>,
     /// True if cells may contain a process beyond the instance.
-    pub beyond: bool,
+    pub allows_foreign_processes: bool,
 }
 
 /// Returns the numbers in a system.
@@ -61,8 +61,8 @@ pub fn constants(system: &System) -> Vec<Number> {
         t.universal.iter().flat_map(|u| &u.dnf).for_each(&mut cube);
     }
     for update in system.transitions.iter().flat_map(|t| &t.updates) {
-        let mut value = |v: &Stored| {
-            if let Stored::Term(Term::Sum(s)) = v {
+        let mut value = |v: &AssignedValue| {
+            if let AssignedValue::Term(Term::Sum(s)) = v {
                 found.extend(number(&s.constant));
             }
         };
@@ -74,8 +74,8 @@ pub fn constants(system: &System) -> Vec<Number> {
     found
 }
 
-impl Draw {
-    /// Creates a source; `constants` are those of the system and of the certificate.
+impl StateGenerator {
+    /// Creates a generator; `constants` are those of the system and of the certificate.
     pub fn new(seed: u64, constants: impl Iterator<Item = Number>) -> Self {
         let mut numbers: BTreeSet<Number> = [-1, 0, 1, 2, 3].into_iter().map(whole).collect();
         for n in [1 << 31, 1 << 32].into_iter().map(whole).chain(constants.take(200)) {
@@ -83,7 +83,11 @@ impl Draw {
                 numbers.extend([-1, 0, 1].into_iter().filter_map(|d| plus(n, whole(d))));
             }
         }
-        Self { random: Random::new(seed), numbers: numbers.into_iter().collect(), beyond: false }
+        Self {
+            random: Random::new(seed),
+            numbers: numbers.into_iter().collect(),
+            allows_foreign_processes: false,
+        }
     }
 
     /// Draws a value of a sort.
@@ -95,7 +99,7 @@ impl Draw {
     ) -> AuditValue {
         match sort {
             TypeId::PROC => AuditValue::Process(narrow::index(
-                self.random.below(machine.n as usize + usize::from(self.beyond)),
+                self.random.below(machine.n as usize + usize::from(self.allows_foreign_processes)),
             )),
             TypeId::INT | TypeId::REAL => AuditValue::Number(self.number(sort, state)),
             t if t.bits().is_some() => AuditValue::Number(self.number(sort, state)),
@@ -133,7 +137,7 @@ impl Draw {
     }
 
     /// Draws a state with random values and empty buffers.
-    pub fn any_state(&mut self, machine: &AuditMachine) -> MachineState {
+    pub fn random_state(&mut self, machine: &AuditMachine) -> MachineState {
         let cells =
             (0..machine.slots).map(|slot| self.value(machine, machine.sort(slot), None)).collect();
         MachineState { cells, buffers: vec![VecDeque::new(); machine.n as usize] }
@@ -147,19 +151,19 @@ impl Draw {
         }
         let closed = machine.system.processes == Some(machine.n);
         let holds_processes = machine.system.symbols.iter().any(|s| s.sort == TypeId::PROC);
-        for beyond in [false, true] {
-            self.beyond = beyond;
-            if beyond && (closed || !holds_processes) {
+        for allows_foreign_processes in [false, true] {
+            self.allows_foreign_processes = allows_foreign_processes;
+            if allows_foreign_processes && (closed || !holds_processes) {
                 break;
             }
-            let mut state = self.any_state(machine);
+            let mut state = self.random_state(machine);
             for _ in 0..PASSES {
                 let wrong = machine.not_initial(&state);
                 if wrong.is_empty() {
                     if machine.is_state(&state) {
                         return Some(state);
                     }
-                    state = self.any_state(machine);
+                    state = self.random_state(machine);
                     continue;
                 }
                 for env in wrong {
@@ -168,12 +172,17 @@ impl Draw {
                 }
             }
         }
-        self.beyond = false;
+        self.allows_foreign_processes = false;
         None
     }
 
     /// Changes some cells and buffers.
-    pub fn mutate(&mut self, machine: &AuditMachine, state: &mut MachineState, buffered: &[usize]) {
+    pub fn mutate(
+        &mut self,
+        machine: &AuditMachine,
+        state: &mut MachineState,
+        buffered_slots: &[usize],
+    ) {
         if machine.slots == 0 {
             return;
         }
@@ -181,7 +190,7 @@ impl Draw {
             let slot = self.random.below(machine.slots);
             state.cells[slot] = self.value(machine, machine.sort(slot), Some(state));
         }
-        if !machine.tso || buffered.is_empty() {
+        if !machine.tso || buffered_slots.is_empty() {
             return;
         }
         for _ in 0..self.random.below(4) {
@@ -192,7 +201,7 @@ impl Draw {
             }
             let mut entry = Entry::new();
             for _ in 0..1 + usize::from(self.random.chance(1, 5)) {
-                let slot = *self.random.choose(buffered);
+                let slot = *self.random.choose(buffered_slots);
                 if entry.iter().all(|w| w.0 != slot) {
                     entry.push((slot, self.value(machine, machine.sort(slot), Some(state))));
                 }
@@ -202,7 +211,7 @@ impl Draw {
     }
 
     /// Repairs a state in one pass so that a random transition may be enabled.
-    pub fn enable(&mut self, machine: &AuditMachine, state: &mut MachineState) {
+    pub fn repair_for_transition(&mut self, machine: &AuditMachine, state: &mut MachineState) {
         let system = machine.system;
         if system.transitions.is_empty() {
             return;
@@ -235,7 +244,7 @@ impl Draw {
         }
     }
 
-    /// Changes one cell so that an atom holds, if possible.
+    /// Changes one cell, or clears one buffer, so that an atom holds, if possible.
     pub fn repair(
         &mut self,
         machine: &AuditMachine,
@@ -250,117 +259,142 @@ impl Draw {
             Atom::False => {}
             Atom::Fence(p) => state.buffers[AuditMachine::process(env, *p) as usize].clear(),
             Atom::Compare(Term::Sum(a), op, Term::Sum(b)) => {
-                let minus = whole(-1);
-                let all =
-                    a.terms.iter().map(|t| (t, whole(1))).chain(b.terms.iter().map(|t| (t, minus)));
-                let all: Vec<_> = all.collect();
-                if all.is_empty() {
-                    return;
-                }
-                let ((access, factor), sign) = *self.random.choose(&all);
-                let difference = |state: &MachineState| {
-                    let (AuditValue::Number(a), AuditValue::Number(b)) = (
-                        machine.term(state, env, &Term::Sum(a.clone()))?,
-                        machine.term(state, env, &Term::Sum(b.clone()))?,
-                    ) else {
-                        return None;
-                    };
-                    plus(a, -b)
-                };
-                let wanted = match op {
-                    ComparisonOp::Eq => whole(0),
-                    ComparisonOp::Le => whole(-(self.random.below(3) as i64)),
-                    ComparisonOp::Lt => whole(-1 - self.random.below(3) as i64),
-                    ComparisonOp::Neq => whole(1),
-                };
-                let moved = || {
-                    let change = plus(wanted, -difference(state)?)?;
-                    let factor = times(number(factor)?, sign)?;
-                    let AuditValue::Number(old) = machine.term(state, env, &as_sum(access))? else {
-                        return None;
-                    };
-                    plus(old, divide(change, factor)?)
-                };
-                let sort = machine.system.symbol(access.symbol).sort;
-                if let Some(n) = moved().filter(|n| sort == TypeId::REAL || n.is_integer()) {
-                    set(machine, state, env, access, AuditValue::Number(n));
-                }
+                self.repair_sums(machine, state, env, (a, *op, b));
             }
-            Atom::Words(w) => {
-                let sums: Vec<_> = w.left.terms.iter().chain(&w.right.terms).collect();
-                if sums.is_empty() {
-                    return;
-                }
-                // Cells of words have few relevant values: those of numbers nearby.
-                let access = &self.random.choose(&sums).0;
-                for _ in 0..TRIES {
-                    let sort = machine.system.symbol(access.symbol).sort;
-                    let value = self.value(machine, sort, Some(state));
-                    let before = state.clone();
-                    set(machine, state, env, access, value);
-                    if machine.atom(state, env, atom) == Some(true) {
-                        return;
-                    }
-                    *state = before;
-                }
-                self.repair_equation(machine, state, env, (w, access));
-            }
-            Atom::Compare(a, op, b) => {
-                let sides =
-                    if self.random.chance(1, 2) { [(a, b), (b, a)] } else { [(b, a), (a, b)] };
-                let Some((access, other)) = sides
-                    .into_iter()
-                    .find_map(|(x, o)| if let Term::Cell(c) = x { Some((c, o)) } else { None })
-                else {
-                    return;
-                };
-                let value = match op {
-                    ComparisonOp::Eq => machine.term(state, env, other),
-                    _ => Some(self.value(machine, machine.system.symbol(access.symbol).sort, None)),
-                };
-                if let Some(value) = value {
-                    set(machine, state, env, access, value);
-                }
-            }
+            Atom::Words(w) => self.repair_words(machine, state, env, (w, atom)),
+            Atom::Compare(a, op, b) => self.repair_comparison(machine, state, env, (a, *op, b)),
         }
     }
-}
 
-impl Draw {
-    /// Changes a cell of a comparison of words so that both sides have one remainder, or adjacent
-    /// ones.
-    fn repair_equation(
+    /// Changes a cell of a comparison of sums so that it holds.
+    fn repair_sums(
         &mut self,
         machine: &AuditMachine,
         state: &mut MachineState,
         env: &Env,
-        (words, access): (&Words, &CellAccess),
+        (a, op, b): (&Sum, ComparisonOp, &Sum),
     ) {
-        let sum =
-            |state: &MachineState, s: &Sum| match machine.term(state, env, &Term::Sum(s.clone())) {
-                Some(AuditValue::Number(n)) => Some(n.to_integer()),
-                _ => None,
-            };
-        let own = |s: &Sum| {
-            s.terms
-                .iter()
-                .find(|t| t.0 == *access)
-                .map_or(0, |t| t.1.to_integer().to_i128().unwrap_or(0))
-        };
-        let factor = own(&words.left) - own(&words.right);
-        let (Some(a), Some(b)) = (sum(state, &words.left), sum(state, &words.right)) else {
+        let minus = whole(-1);
+        let all = a.terms.iter().map(|t| (t, whole(1))).chain(b.terms.iter().map(|t| (t, minus)));
+        let all: Vec<_> = all.collect();
+        if all.is_empty() {
             return;
-        };
-        let bits = machine.system.symbol(access.symbol).sort.bits().unwrap_or(words.bits);
-        let Some(AuditValue::Number(old)) = machine.term(state, env, &as_sum(access)) else {
-            return;
-        };
-        if factor.abs() == 1 {
-            let wanted =
-                if words.op == ComparisonOp::Lt || words.op == ComparisonOp::Neq { -1 } else { 0 };
-            let moved = Number::from_integer(old.to_integer() + factor * (wanted + b - a));
-            set(machine, state, env, access, AuditValue::Number(residue(moved, bits)));
         }
+        let ((access, factor), sign) = *self.random.choose(&all);
+        let difference = |state: &MachineState| {
+            let (AuditValue::Number(a), AuditValue::Number(b)) = (
+                machine.term(state, env, &Term::Sum(a.clone()))?,
+                machine.term(state, env, &Term::Sum(b.clone()))?,
+            ) else {
+                return None;
+            };
+            plus(a, -b)
+        };
+        let required = match op {
+            ComparisonOp::Eq => whole(0),
+            ComparisonOp::Le => whole(-(self.random.below(3) as i64)),
+            ComparisonOp::Lt => whole(-1 - self.random.below(3) as i64),
+            ComparisonOp::Neq => whole(1),
+        };
+        let solved = || {
+            let change = plus(required, -difference(state)?)?;
+            let factor = times(number(factor)?, sign)?;
+            let AuditValue::Number(old) = machine.term(state, env, &as_sum(access))? else {
+                return None;
+            };
+            plus(old, divide(change, factor)?)
+        };
+        let sort = machine.system.symbol(access.symbol).sort;
+        if let Some(n) = solved().filter(|n| sort == TypeId::REAL || n.is_integer()) {
+            set(machine, state, env, access, AuditValue::Number(n));
+        }
+    }
+
+    /// Changes a cell of a comparison of words so that it holds. Cells of words have few relevant
+    /// values: those of numbers nearby.
+    fn repair_words(
+        &mut self,
+        machine: &AuditMachine,
+        state: &mut MachineState,
+        env: &Env,
+        (words, atom): (&Words, &Atom),
+    ) {
+        let sums: Vec<_> = words.left.terms.iter().chain(&words.right.terms).collect();
+        if sums.is_empty() {
+            return;
+        }
+        let access = &self.random.choose(&sums).0;
+        for _ in 0..TRIES {
+            let sort = machine.system.symbol(access.symbol).sort;
+            let value = self.value(machine, sort, Some(state));
+            let before = state.clone();
+            set(machine, state, env, access, value);
+            if machine.atom(state, env, atom) == Some(true) {
+                return;
+            }
+            *state = before;
+        }
+        solve_words(machine, state, env, (words, access));
+    }
+
+    /// Changes a cell of a comparison of other terms: for an equation to the value of the other
+    /// side, else to a random value.
+    fn repair_comparison(
+        &mut self,
+        machine: &AuditMachine,
+        state: &mut MachineState,
+        env: &Env,
+        (a, op, b): (&Term, ComparisonOp, &Term),
+    ) {
+        let sides = if self.random.chance(1, 2) { [(a, b), (b, a)] } else { [(b, a), (a, b)] };
+        let Some((access, other)) = sides
+            .into_iter()
+            .find_map(|(x, o)| if let Term::Cell(c) = x { Some((c, o)) } else { None })
+        else {
+            return;
+        };
+        let value = match op {
+            ComparisonOp::Eq => machine.term(state, env, other),
+            _ => Some(self.value(machine, machine.system.symbol(access.symbol).sort, None)),
+        };
+        if let Some(value) = value {
+            set(machine, state, env, access, value);
+        }
+    }
+}
+
+/// Changes a cell of a comparison of words so that both sides have one remainder, or adjacent
+/// ones.
+fn solve_words(
+    machine: &AuditMachine,
+    state: &mut MachineState,
+    env: &Env,
+    (words, access): (&Words, &CellAccess),
+) {
+    let sum = |state: &MachineState, s: &Sum| match machine.term(state, env, &Term::Sum(s.clone()))
+    {
+        Some(AuditValue::Number(n)) => Some(n.to_integer()),
+        _ => None,
+    };
+    let own = |s: &Sum| {
+        s.terms
+            .iter()
+            .find(|t| t.0 == *access)
+            .map_or(0, |t| t.1.to_integer().to_i128().unwrap_or(0))
+    };
+    let factor = own(&words.left) - own(&words.right);
+    let (Some(a), Some(b)) = (sum(state, &words.left), sum(state, &words.right)) else {
+        return;
+    };
+    let bits = machine.system.symbol(access.symbol).sort.bits().unwrap_or(words.bits);
+    let Some(AuditValue::Number(old)) = machine.term(state, env, &as_sum(access)) else {
+        return;
+    };
+    if factor.abs() == 1 {
+        let required =
+            if words.op == ComparisonOp::Lt || words.op == ComparisonOp::Neq { -1 } else { 0 };
+        let solved = Number::from_integer(old.to_integer() + factor * (required + b - a));
+        set(machine, state, env, access, AuditValue::Number(residue(solved, bits)));
     }
 }
 
