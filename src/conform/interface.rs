@@ -276,7 +276,7 @@ const EXPECTED_KEYWORDS: &str = "`initial`, `numbers`, `load`, `store`, `update`
 impl Interface {
     /// Returns the reason why a machine is not judged that fails: a failure ends its executions, so
     /// what is left may satisfy every model.
-    pub fn failed(&self, label: &str) -> Diagnostic {
+    pub fn failure_error(&self, label: &str) -> Diagnostic {
         let message = format!("the machine fails: it reaches `{label}`, which ends its executions");
         Diagnostic::new(Stage::Unsupported, message)
             .note("`explore MODEL` shows a shortest path to the failure")

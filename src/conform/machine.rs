@@ -45,7 +45,7 @@ impl ReducedMachine {
         if let Some(failure) =
             lts.table.texts.iter().find(|t| interface.failure.as_ref() == Some(t))
         {
-            return Err(interface.failed(failure));
+            return Err(interface.failure_error(failure));
         }
         let alphabet = Alphabet::of(interface, lts.table.texts.iter().skip(1).map(String::as_str))?;
         if alphabet.words.is_empty() {

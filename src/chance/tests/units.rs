@@ -1,4 +1,4 @@
-//! Files, quotients and comparisons against naive_bisimilarity implementations, on random systems.
+//! Files, quotients and comparisons against naive implementations, on random systems.
 
 use mu_base::ids::{LabelId, StateId};
 use mu_base::random::Random;

@@ -2,16 +2,17 @@
 //!
 //! A cycle is a list of *visits*. A processor enters a visit with an access at one address and
 //! leaves it with a later access at the address of the next visit, which is ordered after the
-//! entry. The *segment* at an address leads from the exit of one visit to the entry of the next:
+//! entry. The *segment* at an address leads from the exit of one visit to the entry of the next. Its
+//! kind uses the two distinguished stores of the address, s1 and s2, with the values
+//! [`Roles::first`] and [`Roles::second`]:
 //!
 //! | kind | exit | entry | commits that are followed |
 //! |---|---|---|---|
 //! | `Rf` | stores s1 | loads s1 | none |
 //! | `Co` | stores s1 | stores s2 | s1 before s2 |
 //! | `Fr` | loads s1 | stores s2 | s1 before s2 |
-//! | `Fi` | loads the initial value | stores s2 | none |
-//! | `CoRf`, `FrRf`, `FiRf` | as `Co`, `Fr`, `Fi` | loads s2, a store of a third processor | as
-//! they |
+//! | `FrInitial` | loads the initial value | stores s2 | none |
+//! | `CoRf`, `FrRf`, `FrInitialRf` | as without `Rf` | loads s2 of a third processor | as without `Rf` |
 //!
 //! State: two bits for s1 (none, issued, committed) and one for s2 (issued) of each segment, two
 //! bits for each visit (`Stage`). Entries are taken at the first occasion, which loses nothing
@@ -32,29 +33,30 @@ pub enum SegmentKind {
     /// From a load of s1.
     Fr,
     /// From a load of the initial value.
-    Fi,
+    FrInitial,
     /// Coherence, then reads from.
     CoRf,
     /// From a load of s1 to a store that is loaded.
     FrRf,
     /// From a load of the initial value to a store that is loaded.
-    FiRf,
+    FrInitialRf,
 }
 
 impl SegmentKind {
     const SIMPLE: [SegmentKind; 4] =
-        [SegmentKind::Rf, SegmentKind::Co, SegmentKind::Fr, SegmentKind::Fi];
-    const COMPOSED: [SegmentKind; 3] = [SegmentKind::CoRf, SegmentKind::FrRf, SegmentKind::FiRf];
+        [SegmentKind::Rf, SegmentKind::Co, SegmentKind::Fr, SegmentKind::FrInitial];
+    const COMPOSED: [SegmentKind; 3] =
+        [SegmentKind::CoRf, SegmentKind::FrRf, SegmentKind::FrInitialRf];
 
     /// True if s1 must commit before s2.
     pub fn is_ordered(self) -> bool {
         matches!(self, SegmentKind::Co | SegmentKind::Fr | SegmentKind::CoRf | SegmentKind::FrRf)
     }
     fn begins_with_initial(self) -> bool {
-        matches!(self, SegmentKind::Fi | SegmentKind::FiRf)
+        matches!(self, SegmentKind::FrInitial | SegmentKind::FrInitialRf)
     }
     fn entry_writes(self) -> bool {
-        matches!(self, SegmentKind::Co | SegmentKind::Fr | SegmentKind::Fi)
+        matches!(self, SegmentKind::Co | SegmentKind::Fr | SegmentKind::FrInitial)
     }
     fn exit_writes(self) -> bool {
         matches!(self, SegmentKind::Rf | SegmentKind::Co | SegmentKind::CoRf)
@@ -68,10 +70,10 @@ impl SegmentKind {
             SegmentKind::Rf => "rf",
             SegmentKind::Co => "co",
             SegmentKind::Fr => "fr",
-            SegmentKind::Fi => "fi",
+            SegmentKind::FrInitial => "fi",
             SegmentKind::CoRf => "co-rf",
             SegmentKind::FrRf => "fr-rf",
-            SegmentKind::FiRf => "fi-rf",
+            SegmentKind::FrInitialRf => "fi-rf",
         }
     }
     fn name(self) -> &'static str {
@@ -79,10 +81,10 @@ impl SegmentKind {
             SegmentKind::Rf => "rf",
             SegmentKind::Co => "co",
             SegmentKind::Fr => "fr",
-            SegmentKind::Fi => "fr from the initial value",
+            SegmentKind::FrInitial => "fr from the initial value",
             SegmentKind::CoRf => "co; rf",
             SegmentKind::FrRf => "fr; rf",
-            SegmentKind::FiRf => "fr from the initial value; rf",
+            SegmentKind::FrInitialRf => "fr from the initial value; rf",
         }
     }
 }
@@ -141,29 +143,32 @@ const ISSUED: u32 = 1;
 const COMMITTED: u32 = 2;
 
 /// Returns the position of the lowest bit of a visit.
-fn shift(i: usize) -> u32 {
+fn visit_shift(i: usize) -> u32 {
     narrow::index(i) * WIDTH
 }
 
-fn first(state: u32, i: usize) -> u32 {
-    state >> shift(i) & 3
+/// Returns the state of s1 at segment `i`: 0, [`ISSUED`], or [`COMMITTED`].
+fn first_store(state: u32, i: usize) -> u32 {
+    state >> visit_shift(i) & 3
 }
 
-fn with_first(state: u32, i: usize, value: u32) -> u32 {
-    let at = shift(i);
+fn with_first_store(state: u32, i: usize, value: u32) -> u32 {
+    let at = visit_shift(i);
     state & !(3 << at) | value << at
 }
 
-fn second(state: u32, i: usize) -> bool {
-    state >> (shift(i) + 2) & 1 == 1
+/// True if s2 of segment `i` was issued.
+fn is_second_issued(state: u32, i: usize) -> bool {
+    state >> (visit_shift(i) + 2) & 1 == 1
 }
 
-fn with_second(state: u32, i: usize) -> u32 {
-    state | 1 << (shift(i) + 2)
+fn with_second_issued(state: u32, i: usize) -> u32 {
+    state | 1 << (visit_shift(i) + 2)
 }
 
-fn stage(state: u32, i: usize) -> Stage {
-    match state >> (shift(i) + 3) & 3 {
+/// Returns the stage of visit `i`.
+fn visit_stage(state: u32, i: usize) -> Stage {
+    match state >> (visit_shift(i) + 3) & 3 {
         0 => Stage::None,
         1 => Stage::Armed,
         2 => Stage::Ready,
@@ -171,13 +176,13 @@ fn stage(state: u32, i: usize) -> Stage {
     }
 }
 
-fn with_stage(state: u32, i: usize, to: Stage) -> u32 {
-    let at = shift(i) + 3;
+fn with_visit_stage(state: u32, i: usize, to: Stage) -> u32 {
+    let at = visit_shift(i) + 3;
     state & !(3 << at) | to.bits() << at
 }
 
 impl Cycle {
-    /// Lists all cycles of a machine of this size, one for each rotation.
+    /// Lists all cycles of a machine of this size, one of the rotations of each.
     pub fn all(size: Size, order: ProcessorOrder) -> Vec<Cycle> {
         let mut out = Vec::new();
         for length in 2..=size.addresses.min(MAX_VISITS) {
@@ -197,7 +202,7 @@ impl Cycle {
         self.visits.iter().position(|v| v.address == address)
     }
     /// Returns the stage of visit `i` right after its entry.
-    fn entered(&self, i: usize) -> Stage {
+    fn stage_after_entry(&self, i: usize) -> Stage {
         let (entry, exit) = (self.visits[i].kind, self.visits[self.next(i)].kind);
         if self.order.orders(entry.entry_writes(), exit.exit_writes()) {
             Stage::Ready
@@ -206,6 +211,7 @@ impl Cycle {
         }
     }
 
+    /// Returns the state after an effect; `None` if the guess excludes the effect.
     pub(super) fn apply(&self, roles: &Roles, state: u32, effect: &Effect) -> Option<u32> {
         match *effect {
             Effect::Load { processor, address, value } => {
@@ -231,6 +237,7 @@ impl Cycle {
         }
     }
 
+    /// Returns the state after a load, which may enter or leave a visit.
     fn load(&self, roles: &Roles, state: u32, processor: u32, address: u32, value: u32) -> u32 {
         let Some(i) = self.segment(address) else { return state };
         let (before, visit) = (self.previous(i), &self.visits[i]);
@@ -240,22 +247,23 @@ impl Cycle {
             _ => None,
         };
         if visit.processor == processor
-            && stage(state, i) == Stage::None
+            && visit_stage(state, i) == Stage::None
             && entry_value == Some(value)
         {
-            return with_stage(state, i, self.entered(i));
+            return with_visit_stage(state, i, self.stage_after_entry(i));
         }
         let exit_value = if visit.kind.begins_with_initial() { roles.initial } else { roles.first };
         if self.visits[before].processor == processor
-            && stage(state, before) == Stage::Ready
+            && visit_stage(state, before) == Stage::Ready
             && !visit.kind.exit_writes()
             && value == exit_value
         {
-            return with_stage(state, before, Stage::Done);
+            return with_visit_stage(state, before, Stage::Done);
         }
         state
     }
 
+    /// Returns the state after a store is issued; `None` if the guess excludes the store.
     fn store(
         &self,
         roles: &Roles,
@@ -275,71 +283,80 @@ impl Cycle {
             return Some(state);
         }
         if value == roles.first {
-            if kind.begins_with_initial() || first(state, i) != 0 {
+            if kind.begins_with_initial() || first_store(state, i) != 0 {
                 return None;
             }
-            let state = with_first(state, i, ISSUED);
+            let state = with_first_store(state, i, ISSUED);
             if !kind.exit_writes() {
                 return Some(state);
             }
-            let leaves =
-                self.visits[before].processor == processor && stage(state, before) == Stage::Ready;
-            return leaves.then(|| with_stage(state, before, Stage::Done));
+            let is_exit = self.visits[before].processor == processor
+                && visit_stage(state, before) == Stage::Ready;
+            return is_exit.then(|| with_visit_stage(state, before, Stage::Done));
         }
-        if value != roles.second || kind == SegmentKind::Rf || second(state, i) {
+        if value != roles.second || kind == SegmentKind::Rf || is_second_issued(state, i) {
             return None;
         }
-        let marked = with_second(state, i);
+        let marked = with_second_issued(state, i);
         if kind.is_composed() {
-            let third = processor != visit.processor && processor != self.visits[before].processor;
-            return third.then_some(marked);
+            let is_third_processor =
+                processor != visit.processor && processor != self.visits[before].processor;
+            return is_third_processor.then_some(marked);
         }
-        let enters = processor == visit.processor && stage(state, i) == Stage::None;
-        enters.then(|| with_stage(marked, i, self.entered(i)))
+        let is_entry = processor == visit.processor && visit_stage(state, i) == Stage::None;
+        is_entry.then(|| with_visit_stage(marked, i, self.stage_after_entry(i)))
     }
 
+    /// Returns the state after a commit; `None` if the guess excludes this order of commits.
     fn commit(&self, roles: &Roles, state: u32, address: u32, value: u32) -> Option<u32> {
         let Some(i) = self.segment(address).filter(|&i| self.visits[i].kind.is_ordered()) else {
             return Some(state);
         };
         if value == roles.first {
-            return Some(with_first(state, i, COMMITTED));
+            return Some(with_first_store(state, i, COMMITTED));
         }
-        (value != roles.second || first(state, i) == COMMITTED).then_some(state)
+        (value != roles.second || first_store(state, i) == COMMITTED).then_some(state)
     }
 
-    /// Applies that a store is absorbed; `None` if the cycle would lead through the store that
-    /// absorbs it too. An entry that is absorbed after its exit stays.
+    /// Applies the absorption of a store. `None` if the store is an end point of the cycle, except an
+    /// entry of a complete visit.
     fn absorb(&self, roles: &Roles, state: u32, address: u32, value: u32) -> Option<u32> {
         let Some(i) = self.segment(address) else { return Some(state) };
         let kind = self.visits[i].kind;
         if value == roles.first && !kind.begins_with_initial() {
             return None;
         }
-        let stays = kind.entry_writes() && stage(state, i) == Stage::Done;
+        let stays = kind.entry_writes() && visit_stage(state, i) == Stage::Done;
         (value != roles.second || stays).then_some(state)
     }
 
+    /// Returns the state after a fence: armed visits of the processor become ready.
     fn fence(&self, state: u32, processor: u32) -> u32 {
         let armed = |state: u32, i: usize| {
-            self.visits[i].processor == processor && stage(state, i) == Stage::Armed
+            self.visits[i].processor == processor && visit_stage(state, i) == Stage::Armed
         };
         (0..self.visits.len()).fold(state, |state, i| {
-            if armed(state, i) { with_stage(state, i, Stage::Ready) } else { state }
+            if armed(state, i) { with_visit_stage(state, i, Stage::Ready) } else { state }
         })
     }
 
+    /// True if the cycle is complete.
     pub(super) fn is_alarm(&self, state: u32) -> bool {
         self.visits.iter().enumerate().all(|(i, visit)| {
-            let committed = first(state, i) == COMMITTED && second(state, i);
-            stage(state, i) == Stage::Done && (!visit.kind.is_ordered() || committed)
+            let committed = first_store(state, i) == COMMITTED && is_second_issued(state, i);
+            visit_stage(state, i) == Stage::Done && (!visit.kind.is_ordered() || committed)
         })
     }
 
     /// Returns a state as three digits for each visit.
     pub(super) fn digits(&self, state: u32) -> String {
         let visit = |i: usize| {
-            format!("{}{}{}", first(state, i), u32::from(second(state, i)), stage(state, i).bits())
+            format!(
+                "{}{}{}",
+                first_store(state, i),
+                u32::from(is_second_issued(state, i)),
+                visit_stage(state, i).bits()
+            )
         };
         (0..self.visits.len()).map(visit).collect()
     }
@@ -361,7 +378,7 @@ impl Cycle {
 }
 
 /// Extends a list of visits in all ways, and collects the complete ones. The first visit has the
-/// least address, so that each rotation occurs once.
+/// least address, so that only one rotation of a cycle is listed.
 fn extend(
     size: Size,
     order: ProcessorOrder,

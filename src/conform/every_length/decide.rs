@@ -336,7 +336,7 @@ impl<'m> Subject<'m> {
         let merging = match unstored_value(survey, &effects) {
             Some(apart) => apart,
             None if survey.outcome.states > MERGING_LIMIT => Merging::Omitted,
-            None => merging(self, survey, &reader, &lts)?,
+            None => check_merging(self, survey, &reader, &lts)?,
         };
         Ok(Checks { continuation, merging })
     }

@@ -161,7 +161,7 @@ impl<'a> LabelReader<'a> {
     /// operations.
     pub fn effects(&self, text: &str) -> Result<Vec<Effect>, Diagnostic> {
         if self.interface.failure.as_deref() == Some(text) {
-            return Err(self.interface.failed(text));
+            return Err(self.interface.failure_error(text));
         }
         let mut out = Vec::new();
         let words = self.alphabet.of_label.get(text);
@@ -175,7 +175,7 @@ impl<'a> LabelReader<'a> {
         if let Some(&id) = events.first() {
             self.operation(id, &mut out);
         }
-        for fields in self.matching(&self.interface.absorbs, text)? {
+        for fields in self.match_patterns(&self.interface.absorbs, text)? {
             let (processor, (address, value)) = fields;
             let processor = processor.ok_or_else(|| {
                 let message = format!("the label `{text}` has a processor without operations");
@@ -191,14 +191,14 @@ impl<'a> LabelReader<'a> {
         if events.iter().any(updates) {
             return Ok(out);
         }
-        let commits = self.matching(&self.interface.commits, text)?.into_iter();
+        let commits = self.match_patterns(&self.interface.commits, text)?.into_iter();
         out.extend(commits.map(|(_, (address, value))| Effect::Commit { address, value }));
         Ok(out)
     }
 
     /// Returns the processor, if it is known, and the address and the value of each part of a label
     /// that matches one of these patterns.
-    fn matching(&self, labels: &[Label], text: &str) -> Result<Vec<Access>, Diagnostic> {
+    fn match_patterns(&self, labels: &[Label], text: &str) -> Result<Vec<Access>, Diagnostic> {
         let mut out = Vec::new();
         if labels.is_empty() {
             return Ok(out);

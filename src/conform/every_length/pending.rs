@@ -58,7 +58,7 @@ pub(super) fn continuation(
         let mut live = FixedBitSet::with_capacity(lts.state_count());
         live.insert_range(..);
         for processor in (0..survey.size.processors).filter(|_| running) {
-            live.intersect_with(&continuing(&lts, &graph, &effects, processor));
+            live.intersect_with(&states_before_operation(&lts, &graph, &effects, processor));
         }
         if survey.size.commits && out.stuck.is_none() {
             let state_of = monitor_states(&lts, &effects, &guesses[0], &survey.roles);
@@ -83,7 +83,8 @@ pub(super) fn stopping_processor(
 ) -> Result<Option<u32>, Diagnostic> {
     let (effects, graph) = (effects_of(lts, reader)?, ReverseTransitions::of(lts));
     let stops = |processor: &u32| {
-        continuing(lts, &graph, &effects, *processor).count_ones(..) < lts.state_count()
+        states_before_operation(lts, &graph, &effects, *processor).count_ones(..)
+            < lts.state_count()
     };
     Ok((0..processors).find(stops))
 }
@@ -94,7 +95,7 @@ fn effects_of(lts: &Lts, reader: &LabelReader<'_>) -> Result<Vec<Vec<Effect>>, D
 }
 
 /// Returns the states from which a processor can begin a further operation.
-fn continuing(
+fn states_before_operation(
     lts: &Lts,
     graph: &ReverseTransitions,
     effects: &[Vec<Effect>],

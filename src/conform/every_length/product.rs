@@ -286,7 +286,7 @@ impl ProductWorker<'_> {
         Ok(effects)
     }
 
-    fn ended(&mut self, label: LabelId, begin: u32) -> Result<Option<Effect>, Diagnostic> {
+    fn end_effect(&mut self, label: LabelId, begin: u32) -> Result<Option<Effect>, Diagnostic> {
         if let Some(known) = self.ends.get(&(label, begin)) {
             return Ok(*known);
         }
@@ -318,7 +318,7 @@ impl ProductWorker<'_> {
                             "by the interface, an operation ends that has not begun",
                         ));
                     };
-                    if let Some(effect) = self.ended(label, begin)?
+                    if let Some(effect) = self.end_effect(label, begin)?
                         && !self.observe(&effect, own)
                     {
                         return Ok(false);

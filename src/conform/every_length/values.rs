@@ -46,11 +46,11 @@ pub enum Merging {
     /// All pairs of values can be merged and distinguished: number of pairs.
     Verified(usize),
     /// Merging the first value into the second one gives a run that the machine does not have.
-    Fails(String, String),
+    NotMergeable(String, String),
     /// A store of the second value cannot always store the first one instead.
-    Tied(String, String),
+    Dependent(String, String),
     /// The machine treats the first value, which has no role, in another way than the second one.
-    Apart(String, String),
+    NotInterchangeable(String, String),
     /// The machine is too large for this check.
     Omitted,
 }
@@ -60,7 +60,7 @@ type Key = (Option<u32>, Vec<Effect>);
 
 /// Checks that values can be merged and distinguished. `lts`: the machine with its labels. Error: a
 /// limit.
-pub(super) fn merging(
+pub(super) fn check_merging(
     subject: &Subject<'_>,
     survey: &Survey,
     reader: &LabelReader<'_>,
@@ -92,7 +92,7 @@ pub(super) fn merging(
         for role in [roles.first, roles.second] {
             match has_all_traces(subject, &pair.exchange_values(extra, role), &pair.whole())? {
                 Some(true) => {}
-                Some(false) => return Ok(Merging::Apart(name(extra), name(role))),
+                Some(false) => return Ok(Merging::NotInterchangeable(name(extra), name(role))),
                 None => return Ok(Merging::Omitted),
             }
         }
@@ -108,7 +108,7 @@ pub(super) fn merging(
         for to in into.chain(initial) {
             match has_all_traces(subject, &pair.rename_value(from, to), &pair.remove_value(from))? {
                 Some(true) => {}
-                Some(false) => return Ok(Merging::Fails(name(from), name(to))),
+                Some(false) => return Ok(Merging::NotMergeable(name(from), name(to))),
                 None => return Ok(Merging::Omitted),
             }
             match has_all_traces(
@@ -117,7 +117,7 @@ pub(super) fn merging(
                 &pair.replace_once(from, to),
             )? {
                 Some(true) => pairs += 1,
-                Some(false) => return Ok(Merging::Tied(name(from), name(to))),
+                Some(false) => return Ok(Merging::Dependent(name(from), name(to))),
                 None => return Ok(Merging::Omitted),
             }
         }
@@ -150,7 +150,7 @@ pub(super) fn unstored_value(survey: &Survey, effects: &[Effect]) -> Option<Merg
     let everywhere = |v: u32| places.iter().all(|(p, a)| stored.contains(&(*p, *a, v)));
     let name = |v: u32| survey.alphabet.names.values[v as usize].clone();
     let found = extras(survey).into_iter().chain(initial).find(|v| !everywhere(*v));
-    found.map(|v| Merging::Apart(name(v), name(roles.first)))
+    found.map(|v| Merging::NotInterchangeable(name(v), name(roles.first)))
 }
 
 /// Returns true if the second system has all weak traces of the first; `None` if the systems are

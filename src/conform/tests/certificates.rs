@@ -6,7 +6,7 @@
 
 mod machines;
 
-use machines::{Design, Forwarding, Sampling};
+use machines::{Barrier, Design, Forwarding, QueueVisibility, Sampling};
 use mu_base::random::Random;
 use mu_base::{Budget, Diagnostic, SourceId};
 use mu_conform::every_length::certificate::{Certificate, certificate};
@@ -24,7 +24,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |v| v.parse().expect("a number"))
 }
 
-const RIGHT: Design = Design { slots: [1, 1], stores_initial: true, ..Design::RIGHT };
+const RIGHT: Design = Design { slots: [1, 1], stores_initial: true, ..Design::CORRECT_TSO };
 
 /// A machine that is evaluated state by state; the text of a value is its number.
 struct Evaluated(HandModel);
@@ -102,8 +102,13 @@ fn check_certificate(
 /// certificate that takes it for one that orders nothing proves nothing.
 #[test]
 fn certificates_of_pso_with_fences_of_stores_only_are_rejected() {
-    let design =
-        Design { slots: [2, 0], in_order: false, fence: Some(false), update: None, ..RIGHT };
+    let design = Design {
+        slots: [2, 0],
+        in_order: false,
+        fence: Barrier::Correct,
+        update: Barrier::Absent,
+        ..RIGHT
+    };
     let right = certificate_of(design, ProcessorOrder::Pso);
     let with = |fence: &str| {
         let interface = design.interface().replace("fence fence(p)", &format!("{fence} fence(p)"));
@@ -125,7 +130,7 @@ fn certificates_of_the_search_are_accepted_and_those_of_other_machines_rejected(
         (Design { slots: [0, 0], ..RIGHT }, ProcessorOrder::Sc),
         (RIGHT, ProcessorOrder::Tso),
         (
-            Design { slots: [1, 0], fence: Some(false), update: Some(false), ..RIGHT },
+            Design { slots: [1, 0], fence: Barrier::Correct, update: Barrier::Correct, ..RIGHT },
             ProcessorOrder::Tso,
         ),
         (Design { slots: [2, 0], in_order: false, ..RIGHT }, ProcessorOrder::Pso),
@@ -134,7 +139,12 @@ fn certificates_of_the_search_are_accepted_and_those_of_other_machines_rejected(
         (Design { slots: [0, 0], sampling: Some(Sampling::Begin), ..RIGHT }, ProcessorOrder::Sc),
         (Design { slots: [1, 0], sampling: Some(Sampling::End), ..RIGHT }, ProcessorOrder::Tso),
         (
-            Design { slots: [0, 0], waiting: Some(false), stores_initial: false, ..RIGHT },
+            Design {
+                slots: [0, 0],
+                address_queue: Some(QueueVisibility::Visible),
+                stores_initial: false,
+                ..RIGHT
+            },
             ProcessorOrder::Sc,
         ),
     ];
@@ -152,8 +162,8 @@ fn certificates_of_the_search_are_accepted_and_those_of_other_machines_rejected(
             Design { aliases: true, ..design },
             Design { stale: true, ..design },
             Design { forwarding: Forwarding::Ignores, ..design },
-            Design { fence: Some(true), ..design },
-            Design { torn: true, update: Some(false), ..design },
+            Design { fence: Barrier::Faulty, ..design },
+            Design { torn: true, update: Barrier::Correct, ..design },
         ];
         for fault in faults {
             let buffered = fault.slots != [0, 0];

@@ -12,7 +12,7 @@
 mod machines;
 
 use machines::table::Table;
-use machines::{ADDRESSES, Design, PROCESSORS, STORED};
+use machines::{ADDRESSES, Barrier, Design, PROCESSORS, STORED};
 use mu_axioms::models::by_name;
 use mu_base::random::Random;
 use mu_base::{Budget, SourceId, SourceMap, Stop};
@@ -182,7 +182,8 @@ fn compare(first: u64, cases: u64) {
     for seed in first..first + cases {
         let design = Design::random(&mut Random::new(seed));
         // Many executions: fewer operations.
-        let large = design.slots == [2, 2] || design.update.is_some() || design.fence.is_some();
+        let large =
+            design.slots == [2, 2] || design.update.is_present() || design.fence.is_present();
         let operations = bound.unwrap_or_else(|| bound_of(seed).min(if large { 2 } else { 4 }));
         let effort = Effort { operations, each: seed % 8 == 0 };
         for outcome in outcomes(design, &mut judges, effort, seed) {
@@ -211,7 +212,7 @@ fn coalescing_buffers_agree_with_the_bounded_search() {
         let design = Design::random(&mut Random::new(seed));
         let slots = if seed % 4 == 3 { [2, 0] } else { [1, 1 - seed as usize % 2] };
         let design = Design { slots, merges: true, absorbs: true, loses: false, ..design };
-        let large = design.update.is_some() || design.fence.is_some();
+        let large = design.update.is_present() || design.fence.is_present();
         let operations = bound_of(seed).min(if large { 2 } else { 3 });
         let effort = Effort { operations, each: false };
         for outcome in outcomes(design, &mut judges, effort, seed) {
@@ -225,7 +226,7 @@ fn coalescing_buffers_agree_with_the_bounded_search() {
 /// Machines that implement a model, and the same with each fault alone.
 #[test]
 fn faults_of_buffers_are_found() {
-    let right = Design::RIGHT;
+    let right = Design::CORRECT_TSO;
     use Outcome::{Found, Proved, Unconfirmed};
     let mut judges = Judges { models: models(), cores: [Cores::default()] };
     let effort = Effort { operations: 1, each: true };
@@ -243,14 +244,14 @@ fn faults_of_buffers_are_found() {
     assert_eq!(of(Design { slots: [1, 1], ..absorbs }), [Found, Proved, Proved]);
     // The replaced store may be older than one to another address.
     assert_eq!(of(Design { slots: [2, 0], ..absorbs }), [Found, Found, Proved]);
-    assert_eq!(of(Design { slots: [1, 1], fence: Some(true), ..absorbs })[0], Found);
+    assert_eq!(of(Design { slots: [1, 1], fence: Barrier::Faulty, ..absorbs })[0], Found);
 }
 
 /// Random runs of a machine are allowed by the models that it implements, and the axioms find
 /// faults without the monitors: buffers under `sc`, stores that are lost or go to another address.
 #[test]
 fn random_runs_show_faults() {
-    let right = Design::RIGHT;
+    let right = Design::CORRECT_TSO;
     let models = models();
     let runs = |design: Design, order: ProcessorOrder| {
         let model = Table::of(&design.model());

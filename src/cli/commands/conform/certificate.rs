@@ -4,7 +4,7 @@
 //! The layer `conform` has the content and the check; this file supplies the machine: its states as
 //! values of the data language, and their naive evaluation.
 
-use super::every_length::{Ground, LABELS, ground};
+use super::every_length::premises::{LABEL_ASSUMPTION, Premise};
 use super::naive::NaiveProcess;
 use super::sorts::Sorts;
 use super::{LoadedMachine, load_machine};
@@ -123,9 +123,9 @@ pub(crate) fn verify_certificate(
     Ok(code)
 }
 
-/// Describes a successful check: its figures, and its grounds.
+/// Describes a successful check: its figures, and its premises.
 fn verification_part(found: &VerificationCounts) -> ResultPart {
-    let (checked, assumed) = grounds(found);
+    let (checked, assumed) = list_premises(found);
     let mut text = format!(
         "verified       {} states, {} of products with {} patterns: {} checks of initiation, {} of consecution\n",
         group_digits(found.states as u64),
@@ -139,7 +139,7 @@ fn verification_part(found: &VerificationCounts) -> ResultPart {
             let _ = writeln!(text, "{:15}{}", if i == 0 { what } else { "" }, g.text);
         }
     }
-    let texts = |all: &[Ground]| all.iter().map(|g| g.text.clone()).collect::<Vec<_>>();
+    let texts = |all: &[Premise]| all.iter().map(|g| g.text.clone()).collect::<Vec<_>>();
     let object = json!({
         "verified": {
             "states": found.states, "steps": found.steps, "patterns": found.patterns,
@@ -153,40 +153,40 @@ fn verification_part(found: &VerificationCounts) -> ResultPart {
 }
 
 /// Lists what the check of a certificate covers, and what is assumed.
-fn grounds(found: &VerificationCounts) -> (Vec<Ground>, Vec<Ground>) {
+fn list_premises(found: &VerificationCounts) -> (Vec<Premise>, Vec<Premise>) {
     let mut checked = vec![
-        ground("patterns", "no state of a product has the violation of its pattern"),
-        ground(
+        Premise::new("patterns", "no state of a product has the violation of its pattern"),
+        Premise::new(
             "in_order",
             "an operation of a processor begins only after the previous one has ended",
         ),
-        ground("commits_possible", "every store that is issued can commit"),
+        Premise::new("commits_possible", "every store that is issued can commit"),
     ];
     let mut assumed = Vec::new();
     match found.values {
-        Some(pairs) => checked.push(ground(
+        Some(pairs) => checked.push(Premise::new(
             "values",
             format!("values are interchangeable: in each of {pairs} pairs, one can replace the other everywhere, and at any one store"),
         )),
-        None => assumed.push(ground(
+        None => assumed.push(Premise::new(
             "values",
             "values are interchangeable: not decided, because the machine has too many states",
         )),
     }
     match &found.stopped {
-        None => checked.push(ground("unbounded", "every processor can always begin a further operation")),
-        Some(p) => assumed.push(ground(
+        None => checked.push(Premise::new("unbounded", "every processor can always begin a further operation")),
+        Some(p) => assumed.push(Premise::new(
             "bounded",
             format!("programs are those that the machine runs to their end: after some runs `{p}` begins no further operation"),
         )),
     }
-    assumed.push(ground(
+    assumed.push(Premise::new(
         "more_values",
         format!(
             "with more than {} values, the machine treats them as it treats these",
             found.value_count
         ),
     ));
-    assumed.push(ground("labels", LABELS));
+    assumed.push(Premise::new("labels", LABEL_ASSUMPTION));
     (checked, assumed)
 }

@@ -224,7 +224,7 @@ impl FaultSearch<'_> {
     }
     /// Returns the models that the correct machine conforms to with these parameters, up to a
     /// number of operations.
-    fn conforming(
+    fn conforming_models(
         &self,
         session: &mut Session,
         defines: &[(String, String)],
@@ -314,7 +314,7 @@ impl FaultSearch<'_> {
             pending: false,
         };
         for k in 1..=self.bound as usize {
-            let conforming = self.conforming(session, &fault.defines, k, controls)?;
+            let conforming = self.conforming_models(session, &fault.defines, k, controls)?;
             let selected: Vec<&MemoryModel> = conforming.iter().map(|&m| &self.models[m]).collect();
             let bound = Bound { first: true, ..Bound::of(k, session.threads()) };
             let answer =
@@ -345,7 +345,7 @@ impl FaultSearch<'_> {
         }
         if self.monitored && result.stop == Stop::Complete {
             let conforming =
-                self.conforming(session, &fault.defines, self.bound as usize, controls)?;
+                self.conforming_models(session, &fault.defines, self.bound as usize, controls)?;
             let models = (self.models, self.texts);
             result.found = Self::with(session, &fault.defines, |s| {
                 monitored::find(s, self.interface, &origin, models, &conforming)
@@ -675,7 +675,7 @@ impl Faults {
                 object["operations"] = json!(found.operations);
                 object["models"] = json!(found.models);
                 object["test"] = json!(found.shown.found.history.text());
-                object["names"] = super::results::names(&found.shown.meaning);
+                object["names"] = super::results::names_json(&found.shown.meaning);
                 object["axiom"] = json!(found.shown.reason.axiom);
                 object["confirmed"] =
                     json!({ "litmus": found.shown.confirmed.is_ok(), "replay": true });

@@ -137,7 +137,7 @@ fn run_conform(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagnost
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     if args.operations.bound() >= PROVED_FROM
-        && let Some(code) = every_length::proved(session, args)?
+        && let Some(code) = every_length::try_proof(session, args)?
     {
         return Ok(code);
     }
@@ -227,7 +227,7 @@ fn run_bounded(
             let (names, against) = (&machine.alphabet, (&models[m], texts[m].as_ref()));
             let confirmed = confirm_violation(session, &interface, model, names, against, found)?;
             let (name, single) = (&models[m].name, models.len() == 1);
-            known.set(m, results::known_violation(session, name, &confirmed, single));
+            known.set(m, results::violation_answer(session, name, &confirmed, single));
             shown[m] = Some(confirmed);
             Ok(())
         };

@@ -145,7 +145,7 @@ impl Declarations {
 
     /// Returns the only action that no process performs and that a communication needs to produce a
     /// label; `None` if the machine can produce the label without it.
-    fn missing(&self, label: &Label) -> Option<Label> {
+    fn missing_action(&self, label: &Label) -> Option<Label> {
         let is_performed = |a: &String| self.called.contains(a);
         if is_performed(&label.action) {
             return None;
@@ -162,8 +162,8 @@ impl Declarations {
     /// Infers the operations of the program; empty if the machine needs no program.
     fn infer_operations(&self, interface: &Interface) -> Vec<OperationClass> {
         let part = |o: &Operation| {
-            let request = self.missing(o.begin.as_ref().unwrap_or(&o.end))?;
-            let response = o.begin.as_ref().and_then(|_| self.missing(&o.end));
+            let request = self.missing_action(o.begin.as_ref().unwrap_or(&o.end))?;
+            let response = o.begin.as_ref().and_then(|_| self.missing_action(&o.end));
             Some(OperationClass { kind: o.kind, request, response })
         };
         interface.operations.iter().filter_map(part).collect()

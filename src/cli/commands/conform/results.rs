@@ -18,24 +18,24 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 /// Formats the cycle, which ends with its first event.
-fn cycle(shown: &ConfirmedViolation) -> String {
+fn cycle(violation: &ConfirmedViolation) -> String {
     let mut out = String::new();
-    for (event, edge) in &shown.reason.cycle {
+    for (event, edge) in &violation.reason.cycle {
         let _ = if edge.is_empty() {
             write!(out, "{event}  ")
         } else {
             write!(out, "{event} —{edge}→ ")
         };
     }
-    let closed = shown.reason.cycle.last().is_some_and(|last| !last.1.is_empty());
-    let first = shown.reason.cycle.first().filter(|_| closed).map_or("", |f| f.0.as_str());
+    let closed = violation.reason.cycle.last().is_some_and(|last| !last.1.is_empty());
+    let first = violation.reason.cycle.first().filter(|_| closed).map_or("", |f| f.0.as_str());
     format!("{out}{first}")
 }
 
 /// Formats the observations of each processor in the run, in order.
-fn observation_text(shown: &ConfirmedViolation) -> String {
+fn observation_text(violation: &ConfirmedViolation) -> String {
     let mut by: Vec<(&str, Vec<String>)> = Vec::new();
-    for o in &shown.observed {
+    for o in &violation.observed {
         let value = o.value.as_ref().map_or(String::new(), |v| format!("={v}"));
         let owner = match &o.of {
             Some(q) if *q == o.processor => " (its own)".to_string(),
@@ -52,8 +52,8 @@ fn observation_text(shown: &ConfirmedViolation) -> String {
     by.iter().map(|(p, list)| format!("observed     {p}: {}\n", list.join(", "))).collect()
 }
 
-/// Converts the names of a test with those of the machine.
-pub(super) fn names(meaning: &NameMap) -> Value {
+/// Returns the names of a test with those of the machine as JSON.
+pub(super) fn names_json(meaning: &NameMap) -> Value {
     let pair = |test: String, machine: &String| json!({ "test": test, "machine": machine });
     let address = |(l, (name, values)): (usize, &(String, Vec<String>))| {
         let values: Vec<Value> =
@@ -67,84 +67,89 @@ pub(super) fn names(meaning: &NameMap) -> Value {
 }
 
 /// Describes a violation: the test, the cycle, the names, and a run.
-pub(super) fn violation_text(session: &Session, name: &str, s: &ConfirmedViolation) -> String {
-    let mut out = format!("does not conform: {name} forbids {}\n\n", s.found.history.text());
-    if !s.litmus.is_empty() {
-        let _ = writeln!(out, "{}", s.litmus);
+pub(super) fn violation_text(
+    session: &Session,
+    name: &str,
+    violation: &ConfirmedViolation,
+) -> String {
+    let mut out =
+        format!("does not conform: {name} forbids {}\n\n", violation.found.history.text());
+    if !violation.litmus.is_empty() {
+        let _ = writeln!(out, "{}", violation.litmus);
     }
     let _ = writeln!(
         out,
         "forbidden by {}",
-        if s.reason.axiom.is_empty() { "the model" } else { &s.reason.axiom }
+        if violation.reason.axiom.is_empty() { "the model" } else { &violation.reason.axiom }
     );
-    if !s.reason.cycle.is_empty() {
-        let _ = writeln!(out, "cycle        {}", cycle(s));
+    if !violation.reason.cycle.is_empty() {
+        let _ = writeln!(out, "cycle        {}", cycle(violation));
     }
-    let _ = match &s.confirmed {
+    let _ = match &violation.confirmed {
         Ok(()) => writeln!(
             out,
-            "confirmed    forbidden by the litmus route; the run is replayed on the machine"
+            "confirmed    forbidden as a litmus test; the run is replayed on the machine"
         ),
         Err(why) => writeln!(out, "confirmed    the run is replayed on the machine; {why}"),
     };
-    let names = s.meaning.lines();
+    let names = violation.meaning.lines();
     for (i, line) in names.iter().enumerate() {
         let _ = writeln!(out, "{:<13}{line}", if i == 0 { "names" } else { "" });
     }
-    out += &observation_text(s);
+    out += &observation_text(violation);
     if !session.common.quiet {
         out.push('\n');
-        out += &s.story.text_of("a shortest run", session.common.verbose > 0);
+        out += &violation.story.text_of("a shortest run", session.common.verbose > 0);
     }
     out
 }
 
 /// Describes the outcomes of a model that a machine shows.
-pub(super) fn behaviour_text(name: &str, c: &Completeness, operations: usize) -> String {
-    let allowed = group_digits(c.allowed as u64);
-    let text = match &c.missing {
+pub(super) fn behaviour_text(name: &str, completeness: &Completeness, operations: usize) -> String {
+    let allowed = group_digits(completeness.allowed as u64);
+    let text = match &completeness.missing {
         None => format!("shows all {allowed} outcomes that {name} allows"),
         Some(h) => format!(
             "shows {} of the {allowed} outcomes that {name} allows; never {}",
-            group_digits(c.shown as u64),
+            group_digits(completeness.shown as u64),
             h.text()
         ),
     };
     format!(
         "behaviour    {text} ({} programs of up to {operations} operations per processor)\n",
-        group_digits(c.programs as u64)
+        group_digits(completeness.programs as u64)
     )
 }
 
-/// Converts the outcomes of a model that a machine shows.
-pub(super) fn behaviour_json(c: &Completeness, operations: usize) -> Value {
+/// Returns the outcomes of a model that a machine shows as JSON.
+pub(super) fn behaviour_json(completeness: &Completeness, operations: usize) -> Value {
     json!({
         "operations": operations,
-        "programs": c.programs,
-        "allowed": c.allowed,
-        "shown": c.shown,
-        "never": c.missing.as_ref().map(History::text),
+        "programs": completeness.programs,
+        "allowed": completeness.allowed,
+        "shown": completeness.shown,
+        "never": completeness.missing.as_ref().map(History::text),
     })
 }
 
 /// Adds a violation to the result of a model.
-pub(super) fn add_violation(object: &mut Value, s: &ConfirmedViolation) {
-    object["names"] = names(&s.meaning);
+pub(super) fn add_violation(object: &mut Value, violation: &ConfirmedViolation) {
+    object["names"] = names_json(&violation.meaning);
     let cycle: Vec<Value> =
-        s.reason.cycle.iter().map(|(e, r)| json!({ "event": e, "relation": r })).collect();
-    let run: Vec<Value> = s.story.steps.iter().map(|step| json!(step.action)).collect();
-    object["test"] = json!(s.found.history.text());
-    object["operations"] = json!(s.found.history.len());
-    object["axiom"] = json!(s.reason.axiom);
+        violation.reason.cycle.iter().map(|(e, r)| json!({ "event": e, "relation": r })).collect();
+    let run: Vec<Value> = violation.story.steps.iter().map(|step| json!(step.action)).collect();
+    object["test"] = json!(violation.found.history.text());
+    object["operations"] = json!(violation.found.history.len());
+    object["axiom"] = json!(violation.reason.axiom);
     object["cycle"] = json!(cycle);
-    object["language"] = json!(s.language.head());
-    object["litmus"] = json!(s.litmus);
-    object["confirmed"] = json!({ "litmus": s.confirmed.is_ok(), "replay": true });
+    object["language"] = json!(violation.language.head());
+    object["litmus"] = json!(violation.litmus);
+    object["confirmed"] = json!({ "litmus": violation.confirmed.is_ok(), "replay": true });
     object["run"] = json!(run);
-    object["evidence"] = s.story.json();
+    object["evidence"] = violation.story.json();
     object["evidence"]["kind"] = json!("trace");
     object["evidence"]["verdict"] = Value::Null;
-    let observed = s.observed.iter().map(|o| {
+    let observed = violation.observed.iter().map(|o| {
         let mut one = json!({ "processor": o.processor, "address": o.address });
         for (key, text) in [("value", &o.value), ("of", &o.of), ("number", &o.number)] {
             if let Some(text) = text {
@@ -174,7 +179,7 @@ pub(super) fn register<'n>(
 }
 
 /// Returns a violation as a known answer. `single`: true if it is the only model.
-pub(super) fn known_violation(
+pub(super) fn violation_answer(
     session: &Session,
     name: &str,
     shown: &ConfirmedViolation,
@@ -195,19 +200,19 @@ impl ConformResults<'_> {
         let text = self.text(session, faults);
         answers::set_complete(self.json(faults), text, self.code(faults));
     }
-    fn complete(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.answer.stop == Stop::Complete
     }
     /// Returns the reason why the answer is unknown for models that forbid nothing that was judged;
     /// `None` if the machine conforms to them.
-    fn open(&self) -> Option<String> {
-        if !self.complete() {
+    fn open_reason(&self) -> Option<String> {
+        if !self.is_complete() {
             return Some(format!("stopped: {}", self.answer.stop.word()));
         }
         self.answer.unjudged_reason(self.interface, &self.machine.alphabet)
     }
-    /// Lists the lines of the interface that match no label, if all labels are known; with the
-    /// half that matches none, if the other half matches some.
+    /// Lists the lines `begin -> end` of the interface without a label, each with the half without a
+    /// label if only one half lacks it. Empty if the exploration was incomplete.
     fn unmatched_lines(&self) -> Vec<(String, Option<String>)> {
         if self.machine.outcome.stop != Stop::Complete {
             return Vec::new();
@@ -240,7 +245,7 @@ impl ConformResults<'_> {
             true => self.shown.iter().all(Option::is_some),
             false => self.shown.iter().any(Option::is_some),
         };
-        let open = self.open().is_some() && self.shown.iter().any(Option::is_none)
+        let open = self.open_reason().is_some() && self.shown.iter().any(Option::is_none)
             || faults.is_some_and(Faults::is_limited);
         let missed = faults.is_some_and(|f| !f.is_limited() && !f.all_found());
         match (violated || missed, open) {
@@ -263,7 +268,8 @@ impl ConformResults<'_> {
         let names = &self.machine.alphabet.names;
         let (k, longest) = (self.args.operations.bound(), self.answer.longest);
         let own =
-            if longest < k as usize && self.complete() && self.shown.iter().any(Option::is_none) {
+            if longest < k as usize && self.is_complete() && self.shown.iter().any(Option::is_none)
+            {
                 format!(" (the machine stops after {longest})")
             } else {
                 String::new()
@@ -271,8 +277,22 @@ impl ConformResults<'_> {
         let (p, a, v) = (names.processors.len(), names.addresses.len(), names.values.len());
         format!("{k} operations per processor{own}; {p} processors, {a} addresses, {v} values")
     }
-    /// Returns the results for people.
+    /// Returns the results as text.
     pub(super) fn text(&self, session: &Session, faults: Option<&Faults>) -> String {
+        let mut out = self.summary_lines();
+        out.push('\n');
+        if !self.args.fault.is_empty() && self.shown.iter().all(Option::is_some) {
+            out += "faults       not searched: the machine without faults conforms to no model\n\n";
+        }
+        out += &self.model_table(session);
+        out += &self.strongest_text();
+        if let Some(faults) = faults {
+            out += &faults.text(self.args, self.shown.iter().filter(|s| s.is_none()).count());
+        }
+        out
+    }
+    /// Returns the lines on the machine and the search.
+    fn summary_lines(&self) -> String {
         let a = self.answer;
         let mut out = String::new();
         let mut line = |what: &str, text: String| {
@@ -344,18 +364,19 @@ impl ConformResults<'_> {
         }
         line("seconds", format!("{:.3}", self.seconds));
         line("peak memory", format!("{} MiB", self.peak >> 20));
-        out.push('\n');
-        if !self.args.fault.is_empty() && self.shown.iter().all(Option::is_some) {
-            out += "faults       not searched: the machine without faults conforms to no model\n\n";
-        }
+        out
+    }
+    /// Returns the verdicts of all models, or the details of the only one.
+    fn model_table(&self, session: &Session) -> String {
+        let mut out = String::new();
         match (&self.names[..], &self.shown[..]) {
-            ([name], [shown]) => out += &self.single(session, name, shown.as_ref()),
+            ([name], [shown]) => out += &self.single_model_text(session, name, shown.as_ref()),
             (names, all) => {
                 for (name, shown) in names.iter().zip(all) {
-                    let text = match (shown, self.open()) {
+                    let text = match (shown, self.open_reason()) {
                         (Some(s), _) => format!("✘  {}", s.found.history.text()),
                         (None, None) => {
-                            format!("✔  up to {} operations per processor", a.longest)
+                            format!("✔  up to {} operations per processor", self.answer.longest)
                         }
                         (None, Some(why)) => format!("?  unknown: {why}"),
                     };
@@ -366,21 +387,29 @@ impl ConformResults<'_> {
                 }
             }
         }
+        out
+    }
+    /// Returns the strongest models to which the machine conforms, and their outcomes that it shows.
+    fn strongest_text(&self) -> String {
+        let mut out = String::new();
         if self.args.against.is_empty() && !self.strongest.is_empty() {
             let names: Vec<&str> = self.strongest.iter().map(|s| &*self.names[s.0]).collect();
             let _ = writeln!(out, "\nstrongest    {}", names.join(", "));
         }
-        for (model, c) in &self.strongest {
-            out += &behaviour_text(&self.names[*model], c, self.compared);
-        }
-        if let Some(faults) = faults {
-            out += &faults.text(self.args, self.shown.iter().filter(|s| s.is_none()).count());
+        for (model, completeness) in &self.strongest {
+            out += &behaviour_text(&self.names[*model], completeness, self.compared);
         }
         out
     }
-    fn single(&self, session: &Session, name: &str, shown: Option<&ConfirmedViolation>) -> String {
+    /// Returns the result of the only model.
+    fn single_model_text(
+        &self,
+        session: &Session,
+        name: &str,
+        shown: Option<&ConfirmedViolation>,
+    ) -> String {
         let Some(s) = shown else {
-            return match self.open() {
+            return match self.open_reason() {
                 None => format!("conforms: {name}\n"),
                 Some(why) => format!("unknown: {name}\nreason       {why}\n"),
             };
@@ -395,11 +424,11 @@ impl ConformResults<'_> {
         let models = self.names.iter().zip(&self.shown).map(|(name, shown)| {
             let verdict = match shown {
                 Some(_) => "false",
-                None if self.open().is_none() => "true",
+                None if self.open_reason().is_none() => "true",
                 None => "unknown",
             };
             let mut object = json!({ "name": name, "verdict": verdict });
-            if let (None, Some(why)) = (shown, self.open()) {
+            if let (None, Some(why)) = (shown, self.open_reason()) {
                 object["reason"] = json!(why);
             }
             if let Some(s) = shown {

@@ -105,7 +105,8 @@ pub(super) fn checks_of(
         // A value that the instance does not have is not checked.
         let known = &own.alphabet.names.values;
         if let Some(v) = survey.alphabet.names.values.iter().find(|v| !known.contains(*v)) {
-            checks.merging = Merging::Apart(v.clone(), known[own.roles.first as usize].clone());
+            checks.merging =
+                Merging::NotInterchangeable(v.clone(), known[own.roles.first as usize].clone());
         }
         Ok::<_, Diagnostic>(checks)
     };

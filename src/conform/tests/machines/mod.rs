@@ -22,6 +22,69 @@ pub enum Forwarding {
     Ignores,
 }
 
+/// A fence or an update, which waits until the stores of its processor are in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Barrier {
+    Absent,
+    Correct,
+    /// It does not wait.
+    Faulty,
+}
+
+impl Barrier {
+    fn random(random: &mut Random) -> Barrier {
+        match random.chance(1, 4).then(|| random.chance(1, 2)) {
+            None => Barrier::Absent,
+            Some(false) => Barrier::Correct,
+            Some(true) => Barrier::Faulty,
+        }
+    }
+    pub fn is_present(self) -> bool {
+        self != Barrier::Absent
+    }
+    /// True if it can take effect. `drained`: all stores of the processor are in memory.
+    fn is_enabled(self, drained: bool) -> bool {
+        match self {
+            Barrier::Absent => false,
+            Barrier::Correct => drained,
+            Barrier::Faulty => true,
+        }
+    }
+}
+
+/// Treatment by loads of a store that waits before its address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueueVisibility {
+    Visible,
+    Hidden,
+}
+
+/// The load in progress of a processor that has two labels.
+#[derive(Clone, Copy)]
+enum OpenLoad {
+    /// Of an address; it reads at its end.
+    Unsampled(usize),
+    /// Of an address, with the value that it read at its beginning.
+    Sampled(usize, u32),
+}
+
+impl OpenLoad {
+    /// Returns the number that represents the load in a state; 0 is no load.
+    fn code(self) -> u32 {
+        match self {
+            OpenLoad::Unsampled(a) => 1 + a as u32,
+            OpenLoad::Sampled(a, v) => 3 + a as u32 + 2 * v,
+        }
+    }
+    fn of(code: u32) -> Option<OpenLoad> {
+        match code {
+            0 => None,
+            1 | 2 => Some(OpenLoad::Unsampled(code as usize - 1)),
+            _ => Some(OpenLoad::Sampled(((code - 3) % 2) as usize, (code - 3) / 2)),
+        }
+    }
+}
+
 /// The time at which a load with two labels reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sampling {
@@ -29,20 +92,25 @@ pub enum Sampling {
     End,
 }
 
-/// A machine. Faults are true.
+/// A design of a machine. The faults are `loses`, `doubles`, `aliases`, `stale`, and `torn`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Design {
     /// Slots of the buffer of each processor; without one, stores reach memory at once.
     pub slots: [usize; PROCESSORS],
     /// True if the initial value is stored too.
     pub stores_initial: bool,
+    /// Buffers commit their stores in order; if not, only the stores to one address.
     pub in_order: bool,
     pub forwarding: Forwarding,
-    pub fence: Option<bool>,
-    pub update: Option<bool>,
+    pub fence: Barrier,
+    pub update: Barrier,
+    /// Some store never reaches memory.
     pub loses: bool,
+    /// Some store reaches memory twice.
     pub doubles: bool,
+    /// Stores reach another address.
     pub aliases: bool,
+    /// Loads may return the initial value.
     pub stale: bool,
     /// Loads read a copy of the memory for each processor, refreshed by internal steps.
     pub copies: bool,
@@ -50,9 +118,8 @@ pub struct Design {
     pub merges: bool,
     /// The label of such a store shows that the other one is absorbed.
     pub absorbs: bool,
-    /// Each address has a memory with one place before it, in which a store waits; true if loads
-    /// do not read that place.
-    pub waiting: Option<bool>,
+    /// Each address has one place before it, in which a store waits.
+    pub address_queue: Option<QueueVisibility>,
     /// Loads begin and end at different labels.
     pub sampling: Option<Sampling>,
     /// An update may read the initial value.
@@ -61,13 +128,13 @@ pub struct Design {
 
 impl Design {
     /// Total store order without faults.
-    pub const RIGHT: Design = Design {
+    pub const CORRECT_TSO: Design = Design {
         slots: [2, 2],
         stores_initial: false,
         in_order: true,
         forwarding: Forwarding::Newest,
-        fence: None,
-        update: None,
+        fence: Barrier::Absent,
+        update: Barrier::Absent,
         loses: false,
         doubles: false,
         aliases: false,
@@ -75,7 +142,7 @@ impl Design {
         copies: false,
         merges: false,
         absorbs: false,
-        waiting: None,
+        address_queue: None,
         sampling: None,
         torn: false,
     };
@@ -97,16 +164,18 @@ impl Design {
         };
         let small = slots[0] + slots[1] < 2;
         let copies = small && random.chance(1, 3);
-        let waiting = (small && !copies && random.chance(1, 3)).then(|| random.chance(1, 2));
+        let address_queue = (small && !copies && random.chance(1, 3)).then(|| {
+            if random.chance(1, 2) { QueueVisibility::Hidden } else { QueueVisibility::Visible }
+        });
         let read = if random.chance(1, 2) { Sampling::Begin } else { Sampling::End };
         let sampling = (small && !copies && random.chance(1, 4)).then_some(read);
-        let update = random.chance(1, 4).then(|| random.chance(1, 2));
+        let update = Barrier::random(random);
         let design = Design {
             slots,
             stores_initial: slots == [2, 2] || copies || random.chance(1, 2),
             in_order: random.chance(2, 3),
             forwarding,
-            fence: random.chance(1, 4).then(|| random.chance(1, 2)),
+            fence: Barrier::random(random),
             update,
             loses: random.chance(1, 12),
             doubles: random.chance(1, 12),
@@ -115,9 +184,9 @@ impl Design {
             copies,
             merges: random.chance(1, 12),
             absorbs: false,
-            waiting,
+            address_queue,
             sampling,
-            torn: update.is_some() && random.chance(1, 4),
+            torn: update.is_present() && random.chance(1, 4),
         };
         Design { absorbs: design.merges && random.chance(1, 2), ..design }
     }
@@ -136,10 +205,10 @@ impl Design {
         if self.absorbs {
             out += "store merge(p, a, _, v); absorb merge(p, a, v, _);";
         }
-        if self.fence.is_some() {
+        if self.fence.is_present() {
             out += "fence fence(p);";
         }
-        if self.update.is_some() {
+        if self.update.is_present() {
             out += "update update(p, a, v, w);";
         }
         out
@@ -162,7 +231,7 @@ impl Design {
                 let mut all = Vec::new();
                 self.steps(p, &State::of(state), &mut all);
                 for (label, next) in all {
-                    emit.step(label, &next.values());
+                    emit.step(label, &next.to_slots());
                 }
             });
         }
@@ -173,18 +242,19 @@ impl Design {
     /// `None` if the store has to wait.
     fn write(&self, state: &mut State, p: usize, a: usize, v: u32) -> Option<String> {
         let at = if self.aliases { 0 } else { a };
-        if self.waiting.is_some() {
+        if self.address_queue.is_some() {
             if state.places[at] != 0 {
                 return None;
             }
             state.places[at] = v + 1;
             return Some("tau".into());
         }
-        self.reach(state, p, at, v);
+        self.commit(state, p, at, v);
         Some(format!("commit(p{p}, a{a}, v{v})"))
     }
 
-    fn reach(&self, state: &mut State, p: usize, a: usize, v: u32) {
+    /// Writes a store to memory.
+    fn commit(&self, state: &mut State, p: usize, a: usize, v: u32) {
         state.memory[a] = v;
         if self.copies {
             state.copies[p][a] = v;
@@ -193,15 +263,15 @@ impl Design {
 
     /// Returns the value of memory for a processor.
     fn memory(&self, state: &State, p: usize, a: usize) -> u32 {
-        match self.waiting {
-            Some(false) if state.places[a] != 0 => state.places[a] - 1,
+        match self.address_queue {
+            Some(QueueVisibility::Visible) if state.places[a] != 0 => state.places[a] - 1,
             _ if self.copies => state.copies[p][a],
             _ => state.memory[a],
         }
     }
 
     /// Lists the values that a load can return.
-    fn values(&self, state: &State, p: usize, a: usize) -> Vec<u32> {
+    fn loadable_values(&self, state: &State, p: usize, a: usize) -> Vec<u32> {
         let mut own = state.buffers[p].iter().filter(|e| e.0 == a).map(|e| e.1);
         let memory = self.memory(state, p, a);
         let value = match self.forwarding {
@@ -214,16 +284,15 @@ impl Design {
     }
 
     fn steps(&self, p: usize, state: &State, out: &mut Vec<(String, State)>) {
-        let open = state.open[p];
-        if open == 0 {
-            self.operations(p, state, out);
-        } else {
-            // 1 + address, or 3 + address + 2 * value of a sample.
-            let (a, sample) = match open - 1 {
-                a @ (0 | 1) => (a as usize, None),
-                code => (((code - 2) % 2) as usize, Some((code - 2) / 2)),
-            };
-            let values = sample.map_or_else(|| self.values(state, p, a), |v| vec![v]);
+        let loads = match OpenLoad::of(state.open[p]) {
+            None => {
+                self.operations(p, state, out);
+                None
+            }
+            Some(OpenLoad::Unsampled(a)) => Some((a, self.loadable_values(state, p, a))),
+            Some(OpenLoad::Sampled(a, v)) => Some((a, vec![v])),
+        };
+        if let Some((a, values)) = loads {
             for v in values {
                 let mut next = state.clone();
                 next.open[p] = 0;
@@ -241,7 +310,7 @@ impl Design {
                 let v = state.places[a] - 1;
                 let mut next = state.clone();
                 next.places[a] = 0;
-                self.reach(&mut next, p, a, v);
+                self.commit(&mut next, p, a, v);
                 // The processor of a commit is ignored.
                 out.push((format!("commit(p{p}, a{a}, v{v})"), next));
             }
@@ -277,38 +346,38 @@ impl Design {
             }
             match self.sampling {
                 None => {
-                    for v in self.values(state, p, a) {
+                    for v in self.loadable_values(state, p, a) {
                         out.push((format!("load(p{p}, a{a}, v{v})"), state.clone()));
                     }
                 }
                 Some(Sampling::End) => {
                     let mut next = state.clone();
-                    next.open[p] = 1 + a as u32;
+                    next.open[p] = OpenLoad::Unsampled(a).code();
                     out.push((format!("begin(p{p}, a{a})"), next));
                 }
                 Some(Sampling::Begin) => {
-                    for v in self.values(state, p, a) {
+                    for v in self.loadable_values(state, p, a) {
                         let mut next = state.clone();
-                        next.open[p] = 3 + a as u32 + 2 * v;
+                        next.open[p] = OpenLoad::Sampled(a, v).code();
                         out.push((format!("begin(p{p}, a{a})"), next));
                     }
                 }
             }
             let drained = buffer.is_empty() && state.places.iter().all(|e| *e == 0);
-            if self.update.is_some_and(|faulty| faulty || drained) && state.places[a] == 0 {
+            if self.update.is_enabled(drained) && state.places[a] == 0 {
                 let memory = [state.memory[a]];
                 let initial = self.torn.then_some(0);
                 for v in memory.into_iter().chain(initial) {
                     for w in self.stored_values() {
                         let mut next = state.clone();
-                        self.reach(&mut next, p, a, w);
+                        self.commit(&mut next, p, a, w);
                         out.push((format!("update(p{p}, a{a}, v{v}, v{w})"), next));
                     }
                 }
             }
         }
         let drained = buffer.is_empty() && state.places.iter().all(|e| *e == 0);
-        if self.fence.is_some_and(|faulty| faulty || drained) {
+        if self.fence.is_enabled(drained) {
             out.push((format!("fence(p{p})"), state.clone()));
         }
     }
@@ -318,7 +387,7 @@ impl Design {
         let buffer = &state.buffers[p];
         for i in 0..buffer.len() {
             let (a, v) = buffer[i];
-            // Without order, the order of stores to one address stays.
+            // A buffer that is not in order still commits stores to one address in order.
             let oldest = !buffer[..i].iter().any(|e| e.0 == a);
             if i > 0 && (self.in_order || !oldest) {
                 continue;
@@ -370,7 +439,8 @@ impl State {
         }
         state
     }
-    fn values(&self) -> Vec<u32> {
+    /// Returns the values of the slots.
+    fn to_slots(&self) -> Vec<u32> {
         let mut out: Vec<u32> =
             self.memory.iter().chain(self.copies.iter().flatten()).copied().collect();
         let code = |b: &Vec<(usize, u32)>| {

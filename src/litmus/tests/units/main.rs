@@ -161,8 +161,7 @@ fn compare_with_machines(seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let rich = seed % 2 == 0;
         let shape = mu_testkit::litmus_tests::Shape { threads: 3, instructions: 3, rich };
-        for text in
-            [mu_testkit::litmus_tests::litmus(seed, shape), cycles::litmus(seed, Arch::X86)]
+        for text in [mu_testkit::litmus_tests::litmus(seed, shape), cycles::litmus(seed, Arch::X86)]
         {
             for (name, judge) in &judges {
                 assert_eq!(
