@@ -71,13 +71,13 @@ pub struct Visibility {
     /// By group: true if its steps are visible, that is, they and their order are preserved.
     pub visible: Vec<bool>,
     /// True if deadlocks are preserved, each after the same visible steps as without reduction.
-    pub ends: bool,
+    pub preserves_deadlocks: bool,
 }
 
 impl Visibility {
     /// Preserves deadlocks only.
     pub fn deadlocks(model: &dyn Model) -> Self {
-        Self { visible: vec![false; model.groups().len()], ends: true }
+        Self { visible: vec![false; model.groups().len()], preserves_deadlocks: true }
     }
 
     /// Preserves steps of an action, given by name, visible or hidden. A group without known action
@@ -87,7 +87,7 @@ impl Visibility {
             g.actions.as_ref().is_none_or(|a| a.iter().any(|a| a == name))
                 || g.hidden.iter().any(|h| h == name)
         };
-        Self { visible: model.groups().iter().map(may).collect(), ends: false }
+        Self { visible: model.groups().iter().map(may).collect(), preserves_deadlocks: false }
     }
 }
 
@@ -238,7 +238,7 @@ pub(crate) struct Stubborn<'m> {
     enablers: Bits,
     visible: Vec<usize>,
     is_visible: Vec<u64>,
-    ends: bool,
+    preserves_deadlocks: bool,
 }
 
 impl<'m> Stubborn<'m> {
@@ -301,7 +301,7 @@ impl<'m> Stubborn<'m> {
             writers,
             enablers,
             visible,
-            ends: visibility.ends,
+            preserves_deadlocks: visibility.preserves_deadlocks,
         };
         if stubborn.all_conflict() { Err(ReductionObstacle::Dependent) } else { Ok(stubborn) }
     }
@@ -383,13 +383,13 @@ impl<'s> Chooser<'s> {
     pub fn choose(&mut self, state: &[u32], levels: bool) -> bool {
         let of = self.of;
         let all: u32 = self.enabled.iter().map(|w| w.count_ones()).sum();
-        if all < 2 && of.ends {
+        if all < 2 && of.preserves_deadlocks {
             return false;
         }
         let seen =
             if of.visible.is_empty() { None } else { self.close(state, &of.visible, all, false) };
         let mut fewest = all;
-        if let Some(n) = seen.filter(|n| *n > 0 || !of.ends) {
+        if let Some(n) = seen.filter(|n| *n > 0 || !of.preserves_deadlocks) {
             fewest = n;
             std::mem::swap(&mut self.set, &mut self.best);
         }
@@ -397,7 +397,7 @@ impl<'s> Chooser<'s> {
         // Without the visible groups the set may postpone them; with them there is nothing more to
         // find.
         let alone = of.visible.is_empty() || levels;
-        if alone || seen == Some(0) && of.ends {
+        if alone || seen == Some(0) && of.preserves_deadlocks {
             fewest = self.smallest(state, fewest, !alone);
         }
         fewest < all
@@ -646,7 +646,8 @@ mod tests {
                 let nearest = naive(&model).1;
                 let mut draw = Random::new(seed);
                 let visible: Vec<bool> = model.groups().iter().map(|_| draw.chance(1, 3)).collect();
-                let visibility = Visibility { visible: visible.clone(), ends: draw.chance(1, 2) };
+                let visibility =
+                    Visibility { visible: visible.clone(), preserves_deadlocks: draw.chance(1, 2) };
                 let test = |group: usize, _| visible[group];
                 let options = Options { threads: 1 + seed as usize % 2, ..small() };
                 let found = find(
@@ -701,8 +702,10 @@ mod tests {
                 PartialOrder::Used(ReductionSavings { states: 16, .. })
             ));
             // The last step of one component does not depend on the others.
-            let visibility =
-                Visibility { visible: (0..20).map(|g| g == 19).collect(), ends: false };
+            let visibility = Visibility {
+                visible: (0..20).map(|g| g == 19).collect(),
+                preserves_deadlocks: false,
+            };
             let found = find(
                 &model,
                 &options,
@@ -834,7 +837,7 @@ mod tests {
             let watch = Watch(["a", "b", "c"].map(label));
             let visibility = Visibility {
                 visible: (0..model.groups().len()).map(|g| g < 3).collect(),
-                ends: seed % 3 == 0,
+                preserves_deadlocks: seed % 3 == 0,
             };
             let search = |options: &Options| {
                 let kept =
@@ -852,7 +855,10 @@ mod tests {
                     search(&Options { threads: 3, ..small() }),
                     "MU_CHECK_SEED={seed}"
                 );
-                assert!(!visibility.ends || all.2 == reduced.2, "MU_CHECK_SEED={seed}: ends");
+                assert!(
+                    !visibility.preserves_deadlocks || all.2 == reduced.2,
+                    "MU_CHECK_SEED={seed}: ends"
+                );
                 assert!(reduced.1 <= all.1, "MU_CHECK_SEED={seed}");
                 fewer += usize::from(reduced.1 < all.1);
             }

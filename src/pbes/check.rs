@@ -179,7 +179,7 @@ pub struct Answer {
     pub alone: bool,
     /// Positions of modalities that no transition matched; complete only if the whole state space
     /// was explored.
-    pub never_met: Vec<Span>,
+    pub unmatched_modalities: Vec<Span>,
 }
 
 /// Checks a formula on a model.
@@ -241,7 +241,7 @@ pub fn check(
         answer.evidence = None;
     }
     answer.informative |= answer.verdict == Verdict::False;
-    answer.never_met = automaton.never_met();
+    answer.unmatched_modalities = automaton.unmatched_modalities();
     answer.equations += automaton.more_equations();
     Ok(answer)
 }
@@ -273,7 +273,7 @@ impl Answer {
             order: ReductionUse::None,
             dropped: Vec::new(),
             alone: false,
-            never_met: Vec::new(),
+            unmatched_modalities: Vec::new(),
         }
     }
     /// Returns the answer for a formula that needs no model.

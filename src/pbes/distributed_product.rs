@@ -81,21 +81,22 @@ impl PortableAnnotator for ObligationAnnotator<'_, '_> {
         out: &mut Vec<u8>,
     ) -> Result<(), Diagnostic> {
         let Self { thread, oracle, channels, .. } = self;
-        let mut name = |q: u32| oracle.borrow_mut().automaton.name(FormulaState::of(q));
+        let mut name = |q: u32| oracle.borrow_mut().automaton.encode_state(FormulaState::of(q));
         channels[channel].export(&thread.operations, element, &mut name, out)
     }
     fn import(&mut self, channel: usize, bytes: &mut &[u8]) -> Result<u32, Diagnostic> {
         let Self { thread, oracle, channels, .. } = self;
         let mut state =
-            |name: &[u8]| oracle.borrow_mut().automaton.find_state(name).map(|q| q.number());
+            |name: &[u8]| oracle.borrow_mut().automaton.decode_state(name).map(|q| q.number());
         let set = channels[channel].import(&mut thread.operations, bytes, &mut state)?;
         self.thread.result(set)
     }
     fn atoms(&mut self, element: u32) -> Result<Vec<(Vec<u8>, u32)>, Diagnostic> {
         let sets = self.thread.operations.sets();
         let mut oracle = self.oracle.borrow_mut();
-        let one =
-            |q: u32| Ok((oracle.automaton.name(FormulaState::of(q))?, sets.from_members(&[q])));
+        let one = |q: u32| {
+            Ok((oracle.automaton.encode_state(FormulaState::of(q))?, sets.from_members(&[q])))
+        };
         sets.members(element).into_iter().map(one).collect()
     }
     fn lfp_part(&mut self, element: u32) -> Result<u32, Diagnostic> {
@@ -109,7 +110,7 @@ impl PortableAnnotator for ObligationAnnotator<'_, '_> {
         Ok(part)
     }
     fn atom(&mut self, name: &[u8]) -> Result<u32, Diagnostic> {
-        let q = self.oracle.borrow_mut().automaton.find_state(name)?;
+        let q = self.oracle.borrow_mut().automaton.decode_state(name)?;
         Ok(self.thread.operations.sets().from_members(&[q.number()]))
     }
 }
@@ -214,8 +215,8 @@ pub(super) fn search(
             // steps between its steps.
             match (&result.found, tau_sensitive) {
                 (Some((ProductResult::Verdict(_), _)), Some(name)) => {
-                    let q = automaton.find_state(&name)?;
-                    priority::of_states(automaton, task.labels, &[q.number()])?
+                    let q = automaton.decode_state(&name)?;
+                    priority::priority_of_states(automaton, task.labels, &[q.number()])?
                 }
                 _ => return Ok(SearchResult { priority: Priority::Used, ..result }),
             }
@@ -310,8 +311,8 @@ fn tau_sensitive(
 ) -> Result<Option<Vec<u8>>, Diagnostic> {
     let mut least: Option<Vec<u8>> = None;
     for q in met {
-        if priority::of_states(automaton, task.labels, &[*q])? != Priority::Used {
-            let name = automaton.name(FormulaState::of(*q))?;
+        if priority::priority_of_states(automaton, task.labels, &[*q])? != Priority::Used {
+            let name = automaton.encode_state(FormulaState::of(*q))?;
             least = Some(least.map_or(name.clone(), |l| l.min(name)));
         }
     }
@@ -404,8 +405,8 @@ fn replay(
     let mut builder = Builder::new((at, 0));
     let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
     for (n, pair) in path.windows(2).enumerate() {
-        let q = automaton.find_state(&pair[0].atom)?;
-        let next = automaton.find_state(&pair[1].atom)?;
+        let q = automaton.decode_state(&pair[0].atom)?;
+        let next = automaton.decode_state(&pair[1].atom)?;
         source.successors(at, &mut transitions)?;
         let mut taken: Option<(String, LabelId, StateId)> = None;
         for &(label, target) in transitions.iter().filter(|t| source.vector(t.1) == pair[1].vector)
@@ -422,7 +423,7 @@ fn replay(
         at = target;
     }
     let last = path.last().ok_or_else(broken)?;
-    let (q, n) = (automaton.find_state(&last.atom)?, narrow::index(path.len()) - 1);
+    let (q, n) = (automaton.decode_state(&last.atom)?, narrow::index(path.len()) - 1);
     source.successors(at, &mut transitions)?;
     let mut witnesses = Vec::new();
     if last.local {

@@ -5,8 +5,8 @@
 //! a vertex without an open predecessor is skipped. Infinite models are supported if the undecided
 //! part of the game is finite.
 //!
-//! Cost: memory for each vertex and edge. Invariant: vertex 0 is the whole formula at the initial
-//! state. A large game may be suspended and resumed, see [`super::quotient`].
+//! Cost: memory for each vertex and edge. Invariant: vertex 0, the *root*, is the whole formula at
+//! the initial state. A large game may be suspended and resumed, see [`super::quotient`].
 
 use super::arena::{Arena, Edge, Truth};
 use super::automaton::{Automaton, FormulaState, ObligationSet};
@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 pub struct GameInstance {
     /// The game.
     pub arena: Arena,
-    /// Configurations; vertex 0 is the start and has no formula state.
+    /// Configurations; the root, vertex 0, has no formula state.
     pub configurations: Vec<(StateId, Option<FormulaState>)>,
     /// For a vertex that a single transition decides: that transition.
     pub deciding: AHashMap<u32, (LabelId, StateId)>,
@@ -39,9 +39,9 @@ pub enum InstanceOutcome {
 /// Number of vertices at which the open game is first solved.
 const FIRST_SOLVING: usize = 1 << 14;
 
-/// A game that grows until its start is decided.
+/// A game that grows until its root is decided.
 pub struct Instantiation {
-    g: GameInstance,
+    game: GameInstance,
     vertices: AHashMap<(StateId, FormulaState), u32>,
     queue: VecDeque<u32>,
     queued: Vec<bool>,
@@ -52,15 +52,15 @@ pub struct Instantiation {
 const ROOT: u32 = 0;
 
 impl Instantiation {
-    /// Creates a game with the start only: a conjunction (or disjunction) of formula states at the
+    /// Creates a game with the root only: a conjunction (or disjunction) of formula states at the
     /// initial state.
     pub fn new(
         source: &LazyTransitions,
         automaton: &Automaton,
         start: (bool, &[FormulaState]),
     ) -> Self {
-        let mut game = Self {
-            g: GameInstance {
+        let mut instantiation = Self {
+            game: GameInstance {
                 arena: Arena::default(),
                 configurations: Vec::new(),
                 deciding: AHashMap::new(),
@@ -72,36 +72,36 @@ impl Instantiation {
             polls: 0,
         };
         let initial = source.initial();
-        let root = game.g.arena.add(start.0, 0);
-        game.g.configurations.push((initial, None));
+        let root = instantiation.game.arena.add(start.0, 0);
+        instantiation.game.configurations.push((initial, None));
         let edges: Vec<Edge> = start
             .1
             .iter()
-            .map(|q| Edge { to: game.vertex(automaton, initial, *q), label: None })
+            .map(|q| Edge { to: instantiation.vertex(automaton, initial, *q), label: None })
             .collect();
-        game.g.arena.expand(root, &edges);
-        game.enqueue(&edges);
-        game
+        instantiation.game.arena.expand(root, &edges);
+        instantiation.enqueue(&edges);
+        instantiation
     }
 
     /// Returns the number of vertices.
     pub fn vertex_count(&self) -> usize {
-        self.g.arena.len()
+        self.game.arena.len()
     }
 
     /// Returns the game so far.
-    pub fn instance(self) -> GameInstance {
-        self.g
+    pub fn into_game(self) -> GameInstance {
+        self.game
     }
 
     fn vertex(&mut self, automaton: &Automaton, s: StateId, q: FormulaState) -> u32 {
         *self.vertices.entry((s, q)).or_insert_with(|| {
-            self.g.configurations.push((s, Some(q)));
-            self.g.arena.add(automaton.universal(q), automaton.rank(q))
+            self.game.configurations.push((s, Some(q)));
+            self.game.arena.add(automaton.universal(q), automaton.rank(q))
         })
     }
 
-    /// Continues until the start is decided, a limit is reached, or the game has `max_vertices`
+    /// Continues until the root is decided, a limit is reached, or the game has `max_vertices`
     /// vertices; returns `None` in the last case.
     pub fn run(
         &mut self,
@@ -114,7 +114,7 @@ impl Instantiation {
     ) -> Result<Option<InstanceOutcome>, Diagnostic> {
         let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
         let mut edges: Vec<Edge> = Vec::new();
-        while self.g.arena.truth(ROOT) == Truth::Open
+        while self.game.arena.truth(ROOT) == Truth::Open
             && let Some(v) = self.queue.pop_front()
         {
             self.queued[v as usize] = false;
@@ -131,38 +131,37 @@ impl Instantiation {
                     return Ok(Some(InstanceOutcome::Stopped(stop)));
                 }
             }
-            if self.g.arena.truth(v) != Truth::Open || !self.g.arena.has_open_predecessor(v) {
+            if self.game.arena.truth(v) != Truth::Open || !self.game.arena.has_open_predecessor(v) {
                 continue;
             }
             if self.expand(v, source, labels, automaton, &mut transitions, &mut edges)? {
                 continue;
             }
-            if self.g.arena.len() >= self.next_solving {
-                self.next_solving = self.g.arena.len() * 2;
+            if self.game.arena.len() >= self.next_solving {
+                self.next_solving = self.game.arena.len() * 2;
                 for frontier in [false, true] {
-                    if self.g.arena.truth(ROOT) == Truth::Open
-                        && let Err(stop) = self.g.arena.solve(ROOT, frontier, solver, budget)
+                    if self.game.arena.truth(ROOT) == Truth::Open
+                        && let Err(stop) = self.game.arena.solve(ROOT, frontier, solver, budget)
                     {
                         return Ok(Some(InstanceOutcome::Stopped(stop)));
                     }
                 }
             }
-            if self.g.arena.len() >= max_vertices && self.g.arena.truth(ROOT) == Truth::Open {
+            if self.game.arena.len() >= max_vertices && self.game.arena.truth(ROOT) == Truth::Open {
                 return Ok(None);
             }
         }
-        if self.g.arena.truth(ROOT) == Truth::Open {
+        if self.game.arena.truth(ROOT) == Truth::Open {
             // Skipped vertices stay unexpanded, but are unreachable through open vertices.
-            if let Err(stop) = self.g.arena.solve(ROOT, false, solver, budget) {
+            if let Err(stop) = self.game.arena.solve(ROOT, false, solver, budget) {
                 return Ok(Some(InstanceOutcome::Stopped(stop)));
             }
         }
-        match self.g.arena.truth(ROOT) {
+        match self.game.arena.truth(ROOT) {
             Truth::Known(value) => Ok(Some(InstanceOutcome::Verdict(value))),
-            Truth::Open => Err(Diagnostic::new(
-                mu_base::Stage::Internal,
-                "the game has no winner at its start",
-            )),
+            Truth::Open => {
+                Err(Diagnostic::new(mu_base::Stage::Internal, "the game has no winner at its root"))
+            }
         }
     }
 
@@ -176,8 +175,8 @@ impl Instantiation {
         transitions: &mut Vec<(LabelId, StateId)>,
         edges: &mut Vec<Edge>,
     ) -> Result<bool, Diagnostic> {
-        let (s, Some(q)) = self.g.configurations[v as usize] else {
-            return Err(Diagnostic::internal("the start of the game is expanded twice"));
+        let (s, Some(q)) = self.game.configurations[v as usize] else {
+            return Err(Diagnostic::internal("the root of the game is expanded twice"));
         };
         edges.clear();
         let here = automaton.obligations_here(q)?;
@@ -192,7 +191,7 @@ impl Instantiation {
                 if label_dependent {
                     let answer = automaton.obligations_here_if(q, label, labels)?;
                     if answer == ObligationSet::Decided {
-                        self.g.deciding.insert(v, (label, target));
+                        self.game.deciding.insert(v, (label, target));
                         decided = true;
                         break;
                     }
@@ -202,7 +201,7 @@ impl Instantiation {
                 }
                 let answer = automaton.step(q, label, labels)?;
                 if answer == ObligationSet::Decided {
-                    self.g.deciding.insert(v, (label, target));
+                    self.game.deciding.insert(v, (label, target));
                     decided = true;
                     break;
                 }
@@ -212,9 +211,9 @@ impl Instantiation {
             }
         }
         if decided {
-            self.g.arena.decide(v, !automaton.universal(q));
+            self.game.arena.decide(v, !automaton.universal(q));
         } else {
-            self.g.arena.expand(v, edges);
+            self.game.arena.expand(v, edges);
             self.enqueue(edges);
         }
         Ok(decided)
@@ -222,7 +221,7 @@ impl Instantiation {
 
     /// Queues the open unexpanded targets: new ones, and ones skipped before.
     fn enqueue(&mut self, edges: &[Edge]) {
-        let arena = &self.g.arena;
+        let arena = &self.game.arena;
         self.queued.resize(arena.len(), false);
         for edge in edges {
             let v = edge.to as usize;

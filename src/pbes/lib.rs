@@ -35,7 +35,7 @@ pub use batches::BatchSizes;
 pub use check::{Answer, Method, Options, Verdict, check, constant_value};
 pub use pairs::{PairProof, PairResult, prove_by_pairs};
 pub use parallel_product::CheckpointStore;
-pub use priority::{Obstacle, Priority};
+pub use priority::{ForbiddenReason, Priority};
 pub use proviso::ReductionUse;
 pub use quotient::QuotientSize;
 

@@ -621,7 +621,7 @@ pub fn search(
                 // steps between its steps.
                 let priority = match &result.found {
                     Some((ProductResult::Verdict(_), _)) => {
-                        priority::of_states(automaton, task.labels, &observations.reached)?
+                        priority::priority_of_states(automaton, task.labels, &observations.reached)?
                     }
                     _ => Priority::Used,
                 };
@@ -645,15 +645,17 @@ pub fn search(
                 &mut observations,
             );
             let order = match (observations.distinguishing, &result) {
-                (Some(q), _) => proviso::of_state(automaton, q),
+                (Some(q), _) => proviso::unnamed_label_obstacle(automaton, q),
                 // A decision by a taken step is final.
                 (
                     None,
                     Ok(SearchResult { found: Some((ProductResult::Verdict(value), _)), .. }),
-                ) if *value == analysis.conjunctive => {
-                    proviso::of_states(automaton, analysis, &observations.reached)?
-                        .unwrap_or(observations.order)
-                }
+                ) if *value == analysis.conjunctive => proviso::first_unnamed_label_obstacle(
+                    automaton,
+                    analysis,
+                    &observations.reached,
+                )?
+                .unwrap_or(observations.order),
                 _ => observations.order,
             };
             if !matches!(order, ReductionUse::Forbidden(..)) {

@@ -25,12 +25,12 @@ pub enum Priority {
     /// Confluent steps had priority.
     Used,
     /// This part of the formula forbids priority.
-    Forbidden(Obstacle, Span),
+    Forbidden(ForbiddenReason, Span),
 }
 
 /// Property of a formula that priority or reduction does not preserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum ForbiddenReason {
     /// A least fixed point: runs must end, and priority does not preserve divergence.
     Endless,
     /// Dependence on the outgoing steps of a state.
@@ -45,33 +45,33 @@ pub enum Obstacle {
     Size,
 }
 
-impl Obstacle {
+impl ForbiddenReason {
     /// Returns the reason as text, for a message that begins with "not used:".
     pub fn text(self) -> &'static str {
         match self {
-            Obstacle::Endless => {
+            ForbiddenReason::Endless => {
                 "a least fixed point requires that runs end, and runs of tau steps are not preserved"
             }
-            Obstacle::Next => {
+            ForbiddenReason::Next => {
                 "this depends on the outgoing steps of a state, and not all of them are preserved"
             }
-            Obstacle::Hidden => "this distinguishes a tau step from no step",
-            Obstacle::Unnamed => {
+            ForbiddenReason::Hidden => "this distinguishes a tau step from no step",
+            ForbiddenReason::Unnamed => {
                 "this distinguishes a step that the formula does not name from no step"
             }
-            Obstacle::Game => "this needs a game, which uses all steps",
-            Obstacle::Size => "there are too many obligations for one search",
+            ForbiddenReason::Game => "this needs a game, which uses all steps",
+            ForbiddenReason::Size => "there are too many obligations for one search",
         }
     }
     /// Returns the stable keyword for reports.
     pub fn word(self) -> &'static str {
         match self {
-            Obstacle::Endless => "least fixed point",
-            Obstacle::Next => "next steps",
-            Obstacle::Hidden => "hidden steps",
-            Obstacle::Unnamed => "unnamed steps",
-            Obstacle::Game => "game",
-            Obstacle::Size => "size",
+            ForbiddenReason::Endless => "least fixed point",
+            ForbiddenReason::Next => "next steps",
+            ForbiddenReason::Hidden => "hidden steps",
+            ForbiddenReason::Unnamed => "unnamed steps",
+            ForbiddenReason::Game => "game",
+            ForbiddenReason::Size => "size",
         }
     }
 }
@@ -105,7 +105,7 @@ pub(super) fn violated_condition(
         .map(span)
         .min()
     {
-        return Some(Priority::Forbidden(Obstacle::Endless, place));
+        return Some(Priority::Forbidden(ForbiddenReason::Endless, place));
     }
     let local = analysis
         .kinds
@@ -113,12 +113,12 @@ pub(super) fn violated_condition(
         .filter(|(_, kind)| **kind == ObligationKind::Local)
         .map(|(node, _)| span(node))
         .min();
-    local.map(|place| Priority::Forbidden(Obstacle::Next, place))
+    local.map(|place| Priority::Forbidden(ForbiddenReason::Next, place))
 }
 
 /// Returns `Used` if a tau step leaves these formula states unchanged, else the modality that
 /// distinguishes it from no step.
-pub(super) fn of_states(
+pub(super) fn priority_of_states(
     automaton: &mut Automaton,
     labels: &dyn ActionLabels,
     reached: &[u32],
@@ -127,7 +127,7 @@ pub(super) fn of_states(
         let obligations = automaton.step(q, LabelId::TAU, labels)?;
         if obligations == ObligationSet::Decided || automaton.set(obligations)[..] != [q] {
             return Ok(Priority::Forbidden(
-                Obstacle::Hidden,
+                ForbiddenReason::Hidden,
                 modality(automaton, q, automaton.rules().class(&[])),
             ));
         }

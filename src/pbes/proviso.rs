@@ -6,15 +6,15 @@
 //! the action names of its labels. A reduced search preserves each sequence of visible labels, and
 //! each state without steps with the sequences before it. So it preserves the verdict of a
 //! conjunctive formula (dually a disjunctive one) under these conditions: it has no least fixed
-//! points; steps with other labels leave each reached formula state as it is; and it only tests if
-//! a state has outgoing labels at all, as `[true*]<true>true` does. The second condition is checked
+//! points; steps with other labels leave each reached formula state as it is; and its local
+//! obligations test only the existence of an outgoing transition. The second condition is checked
 //! on the automaton, for each step and for all states at the end. A verdict that a step decides
 //! needs none of this, since steps of a reduced search are steps of the model. Cost: one query for
 //! each reached formula state.
 
 use super::automaton::{Automaton, FormulaState, ObligationSet};
 use super::parallel_product::ProductTask;
-use super::priority::{Obstacle, Priority, modality, violated_condition};
+use super::priority::{ForbiddenReason, Priority, modality, violated_condition};
 use super::product::{ObligationKind, ProductAnalysis};
 use super::rules::{Effect, RuleCondition};
 use mu_base::{Diagnostic, Span};
@@ -32,7 +32,7 @@ pub enum ReductionUse {
     /// Reduction was not used.
     Unused(ReductionObstacle),
     /// This part of the formula forbids reduction.
-    Forbidden(Obstacle, Span),
+    Forbidden(ForbiddenReason, Span),
 }
 
 impl From<PartialOrder> for ReductionUse {
@@ -80,7 +80,8 @@ pub(super) fn visibility(
         .map(|(node, _)| *node)
         .collect();
     if let Some(Priority::Forbidden(ban, place)) = violated_condition(automaton, analysis)
-        && (ban != Obstacle::Next || !locals.iter().all(|n| depends_on_any_label(automaton, *n)))
+        && (ban != ForbiddenReason::Next
+            || !locals.iter().all(|n| depends_on_any_label(automaton, *n)))
     {
         return Err(ReductionUse::Forbidden(ban, place));
     }
@@ -89,7 +90,7 @@ pub(super) fn visibility(
         .iter()
         .map(|g| g.actions.as_ref().is_none_or(|names| automaton.has_names(names)))
         .collect();
-    Ok(Visibility { visible, ends: !locals.is_empty() })
+    Ok(Visibility { visible, preserves_deadlocks: !locals.is_empty() })
 }
 
 /// True if a node is decided by the existence of outgoing labels alone.
@@ -118,13 +119,13 @@ pub(super) fn distinguishes_unnamed(
     Ok(obligations == ObligationSet::Decided || automaton.set(obligations)[..] != [q])
 }
 
-/// Returns the reason for a state that such a step changes.
-pub(super) fn of_state(automaton: &Automaton, q: FormulaState) -> ReductionUse {
-    ReductionUse::Forbidden(Obstacle::Unnamed, modality(automaton, q, 0))
+/// Returns the reason against reduction that a formula state changes under unnamed labels.
+pub(super) fn unnamed_label_obstacle(automaton: &Automaton, q: FormulaState) -> ReductionUse {
+    ReductionUse::Forbidden(ForbiddenReason::Unnamed, modality(automaton, q, 0))
 }
 
-/// Returns [`of_state`] of the first such state; `None` if there is none.
-pub(super) fn of_states(
+/// Returns [`unnamed_label_obstacle`] of the first such state; `None` if there is none.
+pub(super) fn first_unnamed_label_obstacle(
     automaton: &mut Automaton,
     analysis: &ProductAnalysis,
     reached: &[u32],
@@ -133,7 +134,7 @@ pub(super) fn of_states(
         if analysis.kinds.get(&automaton.node(q)) != Some(&ObligationKind::Local)
             && distinguishes_unnamed(automaton, q)?
         {
-            return Ok(Some(of_state(automaton, q)));
+            return Ok(Some(unnamed_label_obstacle(automaton, q)));
         }
     }
     Ok(None)

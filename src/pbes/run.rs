@@ -14,7 +14,7 @@ use super::explain::{finish, game_evidence};
 use super::instantiate::{self, Instantiation};
 use super::parallel_product;
 use super::plan::{Task, TaskMethod};
-use super::priority::{Obstacle, Priority};
+use super::priority::{ForbiddenReason, Priority};
 use super::product::{self, Product, ProductAnalysis, analyse};
 use super::proviso::ReductionUse;
 use super::quotient::{self, ExploredModel};
@@ -165,7 +165,7 @@ impl CheckRun<'_> {
             other => {
                 if priority == Priority::Used && other.is_none() {
                     self.answer.priority = Priority::Forbidden(
-                        Obstacle::Size,
+                        ForbiddenReason::Size,
                         source_of(&self.automaton, &task.roots),
                     );
                 }
@@ -245,10 +245,11 @@ impl CheckRun<'_> {
         let CheckRun { labels, options, budget, .. } = *self;
         let place = source_of(&self.automaton, &task.roots);
         self.answer.method = Method::Game;
-        self.answer.order = self.answer.order.and(ReductionUse::Forbidden(Obstacle::Game, place));
+        self.answer.order =
+            self.answer.order.and(ReductionUse::Forbidden(ForbiddenReason::Game, place));
         if options.explore.confluent.iter().any(|c| *c) {
             self.answer.priority =
-                self.answer.priority.and(Priority::Forbidden(Obstacle::Game, place));
+                self.answer.priority.and(Priority::Forbidden(ForbiddenReason::Game, place));
         }
         let solver = options.solver.unwrap_or(default_solver());
         let mut game =

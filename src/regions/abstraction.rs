@@ -12,7 +12,7 @@
 //! Cost: one evaluation per sample for each query. There are few queries, because engines cache the
 //! answers.
 
-use crate::base::delegate_to_inner;
+use crate::abstractable_model::delegate_to_inner;
 use crate::cuts::{Case, CutLine, Grain};
 use crate::numbers::{Layout, Layouts, has_bag};
 use crate::sample::{Sample, SampleRequest, samples};

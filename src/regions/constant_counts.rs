@@ -28,7 +28,7 @@ fn without_comments(text: &str) -> String {
 }
 
 /// Returns the parameters of a text that only count copies, in order.
-pub fn counting(text: &str) -> Vec<String> {
+pub fn counting_parameters(text: &str) -> Vec<String> {
     let plain = without_comments(text);
     let declared = plain
         .split("$param")
@@ -254,7 +254,7 @@ pub fn constants(
     for (a, b) in differ() {
         match (a, b) {
             (Section::Sorts(_), Section::Sorts(_)) => {}
-            _ if copies.names.is_empty() => return Err(differing(a, b)),
+            _ if copies.names.is_empty() => return Err(value_dependence(a, b)),
             (Section::Equations(x, a), Section::Equations(y, b))
                 if x == y && a.len() == b.len() =>
             {
@@ -266,13 +266,13 @@ pub fn constants(
             (Section::Processes(x), Section::Processes(y)) if x.len() == y.len() => {
                 for (p, q) in x.iter().zip(y).filter(|(p, q)| p != q) {
                     if (&p.name, &p.params) != (&q.name, &q.params) {
-                        return Err(differing(a, b));
+                        return Err(value_dependence(a, b));
                     }
                     copies.process(&p.body, &q.body)?;
                 }
             }
             (Section::Init(p), Section::Init(q)) => copies.process(p, q)?,
-            _ => return Err(differing(a, b)),
+            _ => return Err(value_dependence(a, b)),
         }
     }
     if copies.names.is_empty() {
@@ -486,7 +486,7 @@ fn with_blank(text: &str, name: &str) -> String {
 }
 
 /// Returns the difference between corresponding sections of two specifications.
-fn differing(a: &Section, b: &Section) -> ValueDependence {
+fn value_dependence(a: &Section, b: &Section) -> ValueDependence {
     let declared = |what: &str, a: &[(Ident, Sort)], b: &[(Ident, Sort)]| {
         let first = a.iter().zip(b).find(|(a, b)| a != b).map(|(a, _)| a).or(a.last());
         ValueDependence {

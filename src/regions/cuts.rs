@@ -86,7 +86,7 @@ impl Distinction {
         Self { test: CutTest(cut, number), less: false, greater: true }
     }
     /// Puts the higher base first; `None` if only one outcome is possible.
-    fn ordered(self) -> Option<Self> {
+    fn normalise(self) -> Option<Self> {
         let CutTest(a, b) = self.test;
         match a.base.cmp(&b.base) {
             Ordering::Greater => Some(self),
@@ -193,7 +193,7 @@ impl CutLine {
         let cuts = cuts.map(|test| Distinction { test, less: false, greater: false });
         let mut all: BTreeMap<CutTest, Distinction> = BTreeMap::new();
         for required in
-            self.tests.iter().copied().chain(at_zero).chain(cuts).filter_map(Distinction::ordered)
+            self.tests.iter().copied().chain(at_zero).chain(cuts).filter_map(Distinction::normalise)
         {
             let known = all.entry(required.test).or_insert(required);
             known.less |= required.less;

@@ -3,16 +3,16 @@
 //!
 //! Input: data specification, linear process, formula. Output: for each variable, argument of an
 //! action and argument of a constructor a [`FlowSort`], which is its sort with a class for each
-//! number; for each class, the uses of its members. The members of a class are *counters* if it
-//! contains a symbolic constant. The only permitted operations on counters are those of
+//! number; for each class, the uses of its members. A class is one of *counters* if it contains a
+//! symbolic constant. The only permitted operations on counters are those of
 //! `Flow::builtin`: copy, compare, add a literal. Any other use marks the class with its position,
 //! and a marked class of counters is rejected. Equations are typed once, without polymorphism
 //! (Milner 1978, with one instance of each mapping); built-in operations are typed anew at each
 //! use.
 //!
 //! A constant that one equation defines as a literal is treated as that literal. All literals of
-//! equations are stored with their equation, so that [`Flow::inside`] returns those that the
-//! evaluation of an operation may use.
+//! equations are stored with their equation, so that [`Flow::reachable_literals`] returns those
+//! that the evaluation of an operation may use.
 //!
 //! Cost: about linear. Invariant: if no counter is marked, then evaluation commutes with every
 //! change of the counters in a term that preserves the truth of all their comparisons, with offsets
@@ -92,19 +92,19 @@ pub struct Flow<'a> {
     ops: AHashMap<OpId, FlowSort>,
     acts: Vec<Vec<FlowSort>>,
     /// Symbolic constants.
-    rigid: AHashSet<OpId>,
+    symbolic_constants: AHashSet<OpId>,
     /// Largest offset that the equations of a mapping add to a counter; `None`: unbounded.
-    pub(crate) grows: AHashMap<OpId, i64>,
+    pub(crate) growth_of_mapping: AHashMap<OpId, i64>,
     /// For each equation, the types of its variables. Equations of one block share variables
     /// without a common meaning.
-    pub(crate) own: Vec<Vec<(VarId, FlowSort)>>,
+    pub(crate) equation_var_types: Vec<Vec<(VarId, FlowSort)>>,
     /// Operations that may use a symbolic constant in their evaluation.
     uses_symbolic: AHashSet<OpId>,
     /// Constants that one equation defines as a literal.
     constants: AHashMap<OpId, i64>,
     calls: Calls,
     /// Literals of counters that the evaluation of an operation may use.
-    inside: AHashMap<OpId, Rc<[i64]>>,
+    reachable_literals: AHashMap<OpId, Rc<[i64]>>,
     /// The expressions of the process and of the formula.
     pub(crate) roots: Vec<Expr>,
     /// The current equation.
@@ -113,8 +113,8 @@ pub struct Flow<'a> {
 
 impl<'a> Flow<'a> {
     /// Analyses the equations of a data specification; processes and formulas are added later.
-    /// `rigid`: symbolic constants.
-    pub fn new(data: &'a DataSpec, actions: &[ActionDecl], rigid: &[OpId]) -> Self {
+    /// `symbolic_constants`: see the module header.
+    pub fn new(data: &'a DataSpec, actions: &[ActionDecl], symbolic_constants: &[OpId]) -> Self {
         let signature = &data.signature;
         let mut flow = Self {
             signature,
@@ -124,13 +124,13 @@ impl<'a> Flow<'a> {
             vars: AHashMap::new(),
             ops: AHashMap::new(),
             acts: Vec::new(),
-            rigid: rigid.iter().copied().collect(),
-            grows: AHashMap::new(),
-            own: Vec::new(),
-            uses_symbolic: rigid.iter().copied().collect(),
+            symbolic_constants: symbolic_constants.iter().copied().collect(),
+            growth_of_mapping: AHashMap::new(),
+            equation_var_types: Vec::new(),
+            uses_symbolic: symbolic_constants.iter().copied().collect(),
             constants: AHashMap::new(),
             calls: Calls::default(),
-            inside: AHashMap::new(),
+            reachable_literals: AHashMap::new(),
             roots: Vec::new(),
             equation: None,
         };
@@ -140,20 +140,20 @@ impl<'a> Flow<'a> {
             head.map_or(&mut flow.calls.anywhere, |op| flow.calls.by_head.entry(op).or_default())
                 .push(i);
         }
-        flow.literal_constants();
+        flow.find_literal_constants();
         for action in actions {
             let types = action.sorts.iter().map(|s| flow.fresh(*s)).collect();
             flow.acts.push(types);
         }
         for (i, equation) in data.equations.iter().enumerate() {
             flow.equation = Some(i);
-            flow.equation(equation);
+            flow.analyse_equation(equation);
             let own = equation
                 .vars
                 .iter()
                 .filter_map(|v| flow.vars.remove(v).map(|ty| (*v, ty)))
                 .collect();
-            flow.own.push(own);
+            flow.equation_var_types.push(own);
         }
         flow.equation = None;
         loop {
@@ -175,7 +175,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Finds the constants that one equation defines as a literal.
-    fn literal_constants(&mut self) {
+    fn find_literal_constants(&mut self) {
         loop {
             let before = self.constants.len();
             for (op, list) in &self.calls.by_head {
@@ -183,7 +183,7 @@ impl<'a> Flow<'a> {
                 let equation = &self.data.equations[i];
                 if matches!(equation.lhs.kind, ExprKind::Op(_))
                     && equation.condition.is_none()
-                    && !self.rigid.contains(op)
+                    && !self.symbolic_constants.contains(op)
                     && let Some(n) = self.literal(&equation.rhs)
                 {
                     self.constants.insert(*op, n);
@@ -230,8 +230,8 @@ impl<'a> Flow<'a> {
 
     /// Returns the literals of counters in the equations that the evaluation of an operation may
     /// use.
-    pub fn inside(&mut self, op: OpId) -> Rc<[i64]> {
-        if let Some(known) = self.inside.get(&op) {
+    pub fn reachable_literals(&mut self, op: OpId) -> Rc<[i64]> {
+        if let Some(known) = self.reachable_literals.get(&op) {
             return known.clone();
         }
         let equations = self.reachable([op]);
@@ -241,14 +241,14 @@ impl<'a> Flow<'a> {
         all.sort_unstable();
         all.dedup();
         let all: Rc<[i64]> = all.into();
-        self.inside.insert(op, all.clone());
+        self.reachable_literals.insert(op, all.clone());
         all
     }
 
     /// Adds an expression of the formula, or an initial value.
-    pub fn root(&mut self, e: &Expr) -> FlowSort {
+    pub fn add_root(&mut self, e: &Expr) -> FlowSort {
         self.roots.push(e.clone());
-        self.expr(e)
+        self.infer(e)
     }
 
     /// True if the evaluation of an expression may use a symbolic constant.
@@ -263,28 +263,29 @@ impl<'a> Flow<'a> {
         self.uses_symbolic.contains(&op)
     }
 
-    fn equation(&mut self, equation: &mu_data::expr::Equation) {
-        let left = self.expr(&equation.lhs);
-        let right = self.expr(&equation.rhs);
+    /// Infers the types of an equation, and marks the numbers that its pattern decomposes.
+    fn analyse_equation(&mut self, equation: &mu_data::expr::Equation) {
+        let left = self.infer(&equation.lhs);
+        let right = self.infer(&equation.rhs);
         self.unify(&left, &right);
         if let Some(condition) = &equation.condition {
-            self.expr(condition);
+            self.infer(condition);
         }
         let pattern_of = |e: &Expr| match &e.kind {
             ExprKind::Apply(_, args) => args.clone(),
             _ => Vec::new(),
         };
-        let special = equation
+        let has_fixed_head = equation
             .lhs
             .head()
             .is_none_or(|op| !matches!(self.signature.op(op).kind, OpKind::Mapping));
         for pattern in pattern_of(&equation.lhs) {
-            if special {
-                let ty = self.expr(&pattern);
+            if has_fixed_head {
+                let ty = self.infer(&pattern);
                 self.mark(
                     &ty,
                     equation.span,
-                    "an equation constrains a constructor or a built-in operation of",
+                    "occurs in an equation of a constructor or of a built-in operation",
                 );
             }
             self.pattern(&pattern, equation.span);
@@ -297,22 +298,22 @@ impl<'a> Flow<'a> {
         while let Some(e) = open.pop() {
             if let ExprKind::Apply(_, args) = &e.kind {
                 if self.is_number(e.sort) {
-                    let ty = self.expr(&e);
-                    self.mark(&ty, span, "an equation decomposes");
+                    let ty = self.infer(&e);
+                    self.mark(&ty, span, "is decomposed by a pattern of an equation");
                 }
                 open.extend(args.iter().cloned());
             }
         }
     }
 
-    /// Adds the parameters and summands of a process. `rigid`: its parameters that represent
-    /// symbolic constants.
-    pub fn process(&mut self, process: &LinearProcess, rigid: &[VarId]) {
+    /// Adds the parameters and summands of a process. `symbolic_params`: its parameters that
+    /// represent symbolic constants.
+    pub fn add_process(&mut self, process: &LinearProcess, symbolic_params: &[VarId]) {
         for param in &process.params {
-            let ty = self.var(param.var);
-            let init = self.root(&param.init);
+            let ty = self.type_of_var(param.var);
+            let init = self.add_root(&param.init);
             self.unify(&ty, &init);
-            if rigid.contains(&param.var)
+            if symbolic_params.contains(&param.var)
                 && let FlowSort::Number(class) = ty
             {
                 let class = self.find(class);
@@ -320,21 +321,21 @@ impl<'a> Flow<'a> {
             }
         }
         for summand in &process.summands {
-            self.root(&summand.guard);
+            self.add_root(&summand.guard);
             for act in &summand.actions {
-                self.act(act.action, &act.args);
+                self.add_action(act.action, &act.args);
             }
             for (p, e) in &summand.updates {
-                let (ty, new) = (self.var(process.params[*p].var), self.root(e));
+                let (ty, new) = (self.type_of_var(process.params[*p].var), self.add_root(e));
                 self.unify(&ty, &new);
             }
         }
     }
 
     /// Adds an action with its arguments.
-    pub fn act(&mut self, action: ActId, args: &[Expr]) {
+    pub fn add_action(&mut self, action: ActId, args: &[Expr]) {
         for (i, e) in args.iter().enumerate() {
-            let ty = self.root(e);
+            let ty = self.add_root(e);
             if let Some(known) = self.acts.get(action.index()).and_then(|a| a.get(i)).cloned() {
                 self.unify(&known, &ty);
             }
@@ -347,7 +348,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Returns the type of a variable.
-    pub fn var(&mut self, var: VarId) -> FlowSort {
+    pub fn type_of_var(&mut self, var: VarId) -> FlowSort {
         if let Some(ty) = self.vars.get(&var) {
             return ty.clone();
         }
@@ -414,7 +415,8 @@ impl<'a> Flow<'a> {
         match (a, b) {
             (FlowSort::Number(a), FlowSort::Number(b)) => {
                 let (a, b) = (self.find(*a), self.find(*b));
-                // The older class is the representative, see `counts`.
+                // The older class is the representative, as `Flow::may_be_counter` of
+                // `crate::growth` requires.
                 let (a, b) = (a.min(b), a.max(b));
                 if a != b {
                     self.parents[b.index()] = a;
@@ -436,7 +438,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Marks the numbers of a type with an operation that is not permitted on counters.
+    /// Marks the numbers of a type with an operation that is not permitted on counters. `what`: a
+    /// predicate, for a message that begins with "a number".
     fn mark(&mut self, ty: &FlowSort, span: Span, what: &str) {
         let mut seen = AHashSet::new();
         let mut classes = Vec::new();
@@ -460,7 +463,7 @@ impl<'a> Flow<'a> {
                         .map(|n| n.constructors.clone())
                         .unwrap_or_default();
                     for constructor in list {
-                        if let FlowSort::Function(args, _) = self.op(constructor) {
+                        if let FlowSort::Function(args, _) = self.type_of_op(constructor) {
                             args.iter().for_each(|a| self.classes(a, seen, out));
                         }
                     }
@@ -475,12 +478,12 @@ impl<'a> Flow<'a> {
     }
 
     /// Returns the type of a user operation.
-    pub fn op(&mut self, op: OpId) -> FlowSort {
+    pub fn type_of_op(&mut self, op: OpId) -> FlowSort {
         if let Some(ty) = self.ops.get(&op) {
             return ty.clone();
         }
         let ty = self.fresh(self.signature.op(op).sort);
-        if self.rigid.contains(&op)
+        if self.symbolic_constants.contains(&op)
             && let FlowSort::Number(class) = ty
         {
             self.facts[class.index()].counter = true;
@@ -490,7 +493,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Infers the type of an expression and all its parts.
-    pub fn expr(&mut self, e: &Expr) -> FlowSort {
+    pub fn infer(&mut self, e: &Expr) -> FlowSort {
         if !matches!(e.kind, ExprKind::Number(_))
             && let Some(n) = self.literal(e)
         {
@@ -503,7 +506,7 @@ impl<'a> Flow<'a> {
             return FlowSort::Number(class);
         }
         stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
-            ExprKind::Var(v) => self.var(*v),
+            ExprKind::Var(v) => self.type_of_var(*v),
             ExprKind::Number(n) => {
                 let class = self.class();
                 self.facts[class.index()].literals.push(Literal {
@@ -516,29 +519,33 @@ impl<'a> Flow<'a> {
                 }
                 FlowSort::Number(class)
             }
-            ExprKind::Op(op) => match self.signature.op(*op).kind {
-                OpKind::Builtin(b) => self.builtin(b, &[], e),
-                OpKind::Constructor(_) | OpKind::Mapping => self.op(*op),
-                OpKind::Projection(_) | OpKind::Recogniser(_) => {
-                    let ty = self.fresh(e.sort);
-                    self.mark(&ty, e.span, "a projection as a value concerns");
-                    ty
+            ExprKind::Op(op) => {
+                match self.signature.op(*op).kind {
+                    OpKind::Builtin(b) => self.builtin(b, &[], e),
+                    OpKind::Constructor(_) | OpKind::Mapping => self.type_of_op(*op),
+                    OpKind::Projection(_) | OpKind::Recogniser(_) => {
+                        let ty = self.fresh(e.sort);
+                        self.mark(&ty, e.span, "is in a projection that is used as a value here");
+                        ty
+                    }
                 }
-            },
+            }
             ExprKind::Apply(head, args) => self.apply(head, args, e),
             ExprKind::Bind(binder, vars, body) => {
-                let types: Rc<[FlowSort]> = vars.iter().map(|v| self.var(*v)).collect();
-                let inner = self.expr(body);
+                let types: Rc<[FlowSort]> = vars.iter().map(|v| self.type_of_var(*v)).collect();
+                let inner = self.infer(body);
                 match binder {
                     Binder::Lambda => FlowSort::Function(types, Rc::new(inner)),
                     Binder::Forall | Binder::Exists => {
-                        types.iter().for_each(|t| self.mark(t, e.span, "a quantifier ranges over"));
+                        types
+                            .iter()
+                            .for_each(|t| self.mark(t, e.span, "is bound by a quantifier here"));
                         FlowSort::Named(basic::BOOL)
                     }
                     Binder::SetComprehension | Binder::BagComprehension => {
                         let element = types[0].clone();
-                        self.mark(&element, e.span, "a comprehension ranges over");
-                        self.mark(&inner, e.span, "a comprehension counts with");
+                        self.mark(&element, e.span, "is bound by a comprehension here");
+                        self.mark(&inner, e.span, "is a number of copies in a comprehension here");
                         if *binder == Binder::SetComprehension {
                             FlowSort::Set(Rc::new(element))
                         } else {
@@ -549,10 +556,10 @@ impl<'a> Flow<'a> {
             }
             ExprKind::Where(body, definitions) => {
                 for (v, d) in definitions {
-                    let (var, ty) = (self.var(*v), self.expr(d));
+                    let (var, ty) = (self.type_of_var(*v), self.infer(d));
                     self.unify(&var, &ty);
                 }
-                self.expr(body)
+                self.infer(body)
             }
         })
     }
@@ -562,10 +569,10 @@ impl<'a> Flow<'a> {
             match self.signature.op(op).kind.clone() {
                 OpKind::Builtin(b) => return self.builtin(b, args, e),
                 OpKind::Projection(of) => {
-                    self.expr(&args[0]);
+                    self.infer(&args[0]);
                     let result = self.fresh(e.sort);
                     for (constructor, index) in of {
-                        if let FlowSort::Function(parts, _) = self.op(constructor)
+                        if let FlowSort::Function(parts, _) = self.type_of_op(constructor)
                             && let Some(part) = parts.get(index as usize)
                         {
                             self.unify(&result, part);
@@ -574,14 +581,14 @@ impl<'a> Flow<'a> {
                     return result;
                 }
                 OpKind::Recogniser(_) => {
-                    self.expr(&args[0]);
+                    self.infer(&args[0]);
                     return FlowSort::Named(basic::BOOL);
                 }
                 OpKind::Constructor(_) | OpKind::Mapping => {}
             }
         }
-        let function = self.expr(head);
-        let given: Vec<FlowSort> = args.iter().map(|a| self.expr(a)).collect();
+        let function = self.infer(head);
+        let given: Vec<FlowSort> = args.iter().map(|a| self.infer(a)).collect();
         match function {
             FlowSort::Function(from, to) => {
                 from.iter().zip(&given).for_each(|(a, b)| self.unify(a, b));
@@ -594,19 +601,18 @@ impl<'a> Flow<'a> {
     /// Applies the typing rule of a built-in operation: permitted uses, and marks for others.
     fn builtin(&mut self, builtin: Builtin, args: &[Expr], e: &Expr) -> FlowSort {
         use Builtin::*;
-        let types: Vec<FlowSort> = args.iter().map(|a| self.expr(a)).collect();
+        let types: Vec<FlowSort> = args.iter().map(|a| self.infer(a)).collect();
         let collection =
             |t: Option<&FlowSort>| matches!(t, Some(FlowSort::Set(_) | FlowSort::Bag(_)));
         match (builtin, &types[..]) {
             (Equal | NotEqual, [a, b]) => {
-                self.unify(a, b);
-                self.compared_functions(a, e.span);
+                self.unify_compared(a, b, e.span);
                 FlowSort::Named(basic::BOOL)
             }
             (Less | LessEqual | Greater | GreaterEqual, [a, b]) => {
                 self.unify(a, b);
                 if !matches!(a, FlowSort::Number(_)) {
-                    self.mark(a, e.span, "an order is applied to data with");
+                    self.mark(a, e.span, "is in data that are compared by an order here");
                 }
                 FlowSort::Named(basic::BOOL)
             }
@@ -623,7 +629,7 @@ impl<'a> Flow<'a> {
                 match (self.literal(&args[0]), self.literal(&args[1])) {
                     (_, Some(_)) => a.clone(),
                     (Some(_), _) => b.clone(),
-                    _ => self.opaque(&types, e, "is added to another number here"),
+                    _ => self.mark_operands(&types, e, "is added to another number here"),
                 }
             }
             (Succ, [a]) => a.clone(),
@@ -649,25 +655,21 @@ impl<'a> Flow<'a> {
                 result
             }
             (In, [a, FlowSort::List(b) | FlowSort::Set(b) | FlowSort::Bag(b)]) => {
-                self.unify(a, b);
-                self.compared_functions(a, e.span);
+                self.unify_compared(a, b, e.span);
                 FlowSort::Named(basic::BOOL)
             }
             (Count, [a, FlowSort::Bag(b)]) => {
-                self.unify(a, b);
-                self.compared_functions(a, e.span);
+                self.unify_compared(a, b, e.span);
                 let result = self.fresh(e.sort);
                 self.mark(&result, e.span, "is a number of copies here");
                 result
             }
             (SetInsert, [a, FlowSort::Set(b)]) => {
-                self.unify(a, b);
-                self.compared_functions(a, e.span);
+                self.unify_compared(a, b, e.span);
                 types[1].clone()
             }
             (BagInsert, [a, n, FlowSort::Bag(b)]) => {
-                self.unify(a, b);
-                self.compared_functions(a, e.span);
+                self.unify_compared(a, b, e.span);
                 self.mark(n, e.span, "is a number of copies here");
                 types[2].clone()
             }
@@ -685,19 +687,25 @@ impl<'a> Flow<'a> {
                 self.unify(to, value);
                 types[0].clone()
             }
-            _ => self.opaque(&types, e, &format!("is given to `{}` here", builtin.name())),
+            _ => self.mark_operands(&types, e, &format!("is given to `{}` here", builtin.name())),
         }
     }
 
+    /// Unifies the types of values that are compared.
+    fn unify_compared(&mut self, a: &FlowSort, b: &FlowSort, span: Span) {
+        self.unify(a, b);
+        self.mark_compared_functions(a, span);
+    }
+
     /// Marks the numbers in functions of data that are compared.
-    fn compared_functions(&mut self, ty: &FlowSort, span: Span) {
+    fn mark_compared_functions(&mut self, ty: &FlowSort, span: Span) {
         if self.has_function(ty, &mut AHashSet::new()) {
             self.mark(ty, span, "is in a function that is compared here");
         }
     }
 
     /// Marks the arguments of an operation that is not permitted on counters.
-    fn opaque(&mut self, types: &[FlowSort], e: &Expr, what: &str) -> FlowSort {
+    fn mark_operands(&mut self, types: &[FlowSort], e: &Expr, what: &str) -> FlowSort {
         types.iter().for_each(|t| self.mark(t, e.span, what));
         let result = self.fresh(e.sort);
         self.mark(&result, e.span, what);
@@ -739,7 +747,7 @@ impl<'a> Flow<'a> {
                     .declared_sort(*sort)
                     .map(|n| n.constructors.clone())
                     .unwrap_or_default();
-                list.into_iter().any(|constructor| match self.op(constructor) {
+                list.into_iter().any(|constructor| match self.type_of_op(constructor) {
                     FlowSort::Function(args, _) => args.iter().any(|a| self.has_function(a, seen)),
                     _ => false,
                 })
@@ -773,7 +781,8 @@ impl<'a> Flow<'a> {
         all
     }
 
-    /// Rejects counters with a use that is not permitted, with its description and position.
+    /// Rejects counters with a use that is not permitted, with its description and position, and
+    /// computes the growth of mappings.
     pub fn verify(&mut self) -> Result<(), Diagnostic> {
         for facts in self.facts.iter().filter(|f| f.counter) {
             if let Some((span, what)) = &facts.mark {

@@ -112,7 +112,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
     }
 
     fn holds_counters(&mut self, v: VarId) -> bool {
-        let ty = self.flow.var(v);
+        let ty = self.flow.type_of_var(v);
         self.flow.has_counter(&ty)
     }
 

@@ -26,7 +26,7 @@ impl Flow<'_> {
             let mut changed = None;
             for (i, equation) in data.equations.iter().enumerate() {
                 let Some(op) = equation.lhs.head() else { continue };
-                self.vars.extend(self.own[i].iter().cloned());
+                self.vars.extend(self.equation_var_types[i].iter().cloned());
                 let growth = equation
                     .condition
                     .iter()
@@ -35,7 +35,7 @@ impl Flow<'_> {
                     .max()
                     .unwrap_or(0);
                 equation.vars.iter().for_each(|v| drop(self.vars.remove(v)));
-                let known = self.grows.entry(op).or_insert(0);
+                let known = self.growth_of_mapping.entry(op).or_insert(0);
                 if growth > *known {
                     *known = growth;
                     changed = Some(equation.span);
@@ -66,7 +66,7 @@ impl Flow<'_> {
         self.roots = roots;
         for i in self.reachable(from) {
             let equation = &data.equations[i];
-            self.vars.extend(self.own[i].iter().cloned());
+            self.vars.extend(self.equation_var_types[i].iter().cloned());
             for e in [&equation.lhs, &equation.rhs].into_iter().chain(&equation.condition) {
                 self.uses(e, &mut uses);
             }
@@ -92,7 +92,7 @@ impl Flow<'_> {
             ExprKind::Var(_) | ExprKind::Number(_) => {}
             ExprKind::Op(op) => {
                 // A constant has the growth of its definition; a function may be called anywhere.
-                if self.is_function(e) && self.grows.get(op).is_some_and(|g| *g > 0) {
+                if self.is_function(e) && self.growth_of_mapping.get(op).is_some_and(|g| *g > 0) {
                     uses.adds.get_or_insert(e.span);
                 }
             }
@@ -130,7 +130,7 @@ impl Flow<'_> {
     pub fn growth(&mut self, e: &Expr) -> i64 {
         stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
             ExprKind::Var(_) | ExprKind::Number(_) => 0,
-            ExprKind::Op(op) => self.grows.get(op).copied().unwrap_or(0),
+            ExprKind::Op(op) => self.growth_of_mapping.get(op).copied().unwrap_or(0),
             ExprKind::Apply(_, _) if self.literal(e).is_some() => 0,
             ExprKind::Apply(head, args) => {
                 let inner = args.iter().map(|a| self.growth(a)).max().unwrap_or(0);
@@ -156,9 +156,9 @@ impl Flow<'_> {
     /// True if the value of an expression may be a counter, or if its class is not determined, as
     /// for a choice of literals. A size is not one, since [`Flow::verify`] rejects sizes that flow
     /// together with counters.
-    pub fn counts(&mut self, e: &Expr) -> bool {
+    pub fn may_be_counter(&mut self, e: &Expr) -> bool {
         let known = self.class_count();
-        match self.expr(e) {
+        match self.infer(e) {
             FlowSort::Number(class) => {
                 self.is_counter(class)
                     || self.find(class).index() >= known && !self.is_marked(class)

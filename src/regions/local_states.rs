@@ -8,7 +8,7 @@
 //! shared states times the groups, in rounds up to the fixed point. The computation respects the
 //! limits of the run, and gives up above `MAX_STATES` states.
 
-use crate::base::AbstractableModel;
+use crate::abstractable_model::AbstractableModel;
 use crate::replicas::Replicas;
 use crate::thread_modular::{
     AbstractStep, Evaluator, LocalState, ThreadModularAbstraction, choices,

@@ -13,7 +13,7 @@
 //! Cost: partitions of the merged constants read (1, 2, 5, 15 for 1 to 4) times contents of arrays;
 //! engines cache the answers.
 
-use crate::base::{AbstractableModel, CachedInner, delegate_to_inner, pack};
+use crate::abstractable_model::{AbstractableModel, CachedInner, delegate_to_inner, pack};
 use crate::sizes::Family;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, OpId, SortId};

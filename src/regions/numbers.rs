@@ -87,7 +87,9 @@ impl Layouts {
                     if self.arguments.contains_key(&constructor) {
                         continue;
                     }
-                    let FlowSort::Function(types, _) = flow.op(constructor) else { continue };
+                    let FlowSort::Function(types, _) = flow.type_of_op(constructor) else {
+                        continue;
+                    };
                     // Inserted before its arguments, which may be of the same sort.
                     self.arguments.insert(constructor, Vec::new());
                     let sorts = signature.domain_range(signature.op(constructor).sort).0;

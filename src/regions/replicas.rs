@@ -14,7 +14,7 @@
 //! traversed. So the process for any number of identities has these summands, once for each choice
 //! of identities. Cost: the text of the summands, for each identity.
 
-use crate::base::constant;
+use crate::abstractable_model::constant;
 use crate::sizes::{Family, SIZE};
 use crate::study::is_read;
 use crate::words::{Lists, Uses};
@@ -99,7 +99,7 @@ pub fn with_list(
     };
     let sort = signature.sorts.text(element);
     let var = signature.fresh_var(name, list);
-    let first = crate::base::constants(signature, element).first().copied();
+    let first = crate::abstractable_model::constants(signature, element).first().copied();
     let Some(first) = first.map(|op| Expr::op(signature, op)) else {
         return Err(Diagnostic::internal("a sort without constants"));
     };

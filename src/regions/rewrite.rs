@@ -226,7 +226,7 @@ impl QuantifierClass<'_, '_> {
     fn movability(&mut self, signature: &Signature, v: VarId) -> Movability {
         match self {
             QuantifierClass::Counters(flow) => {
-                let ty = flow.var(v);
+                let ty = flow.type_of_var(v);
                 Movability {
                     required: flow.has_counter(&ty),
                     to_front: matches!(ty, FlowSort::Number(_)),

@@ -15,7 +15,7 @@
 //! contains the proof; after Wolper (1986), Lazić (1999), for arrays Lazić, Newcomb, Roscoe (2004).
 //! Cost: linear in process and formula.
 
-use crate::base::{constant, constants};
+use crate::abstractable_model::{constant, constants};
 use crate::formula_constants::binds;
 use crate::rewrite::{QuantifierClass, Rewriter, negation_normal_form, substitute};
 use ahash::{AHashMap, AHashSet};
@@ -84,7 +84,7 @@ impl Family {
         };
         let found: Vec<OpId> = names.iter().map(of).collect::<Result<_, _>>()?;
         let sort = signature.op(found[0]).sort;
-        let holding = holding(signature, sort);
+        let holding = sorts_that_contain(signature, sort);
         let updates = signature.ops().filter(|(_, op)| op.kind == OpKind::Builtin(Builtin::Update));
         let updates = updates.map(|(id, op)| (signature.domain_range(op.sort).1, id)).collect();
         Ok(Self {
@@ -433,7 +433,7 @@ impl Family {
     /// Returns the formulas that together represent a formula, one for each partition.
     pub fn assignments(&self, formula: &TypedFormula) -> Result<Vec<Assigned>, Diagnostic> {
         // A formula has additional sorts, such as sets of the constants.
-        Self { holding: holding(&formula.data.signature, self.sort), ..self.clone() }
+        Self { holding: sorts_that_contain(&formula.data.signature, self.sort), ..self.clone() }
             .assignments_of_known_sorts(formula)
     }
 
@@ -516,7 +516,7 @@ impl Family {
 }
 
 /// Returns the sorts that may contain values of a given sort, including itself.
-fn holding(signature: &Signature, sort: SortId) -> AHashSet<SortId> {
+fn sorts_that_contain(signature: &Signature, sort: SortId) -> AHashSet<SortId> {
     let mut holding = AHashSet::from([sort]);
     while let Some(more) = (0..signature.sorts.len()).map(SortId::new).find(|s| {
         let inside = parts(signature, *s);

@@ -78,9 +78,9 @@ impl<'a> Study<'a> {
         let operations: Vec<OpId> = defined.rigid.iter().map(|r| r.op).collect();
         let mut flow = Flow::new(&data, &formula.actions, &operations);
         let vars: Vec<VarId> = defined.rigid.iter().map(|r| r.var).collect();
-        flow.process(process, &vars);
+        flow.add_process(process, &vars);
         for (_, e) in &defined.initial {
-            flow.root(e);
+            flow.add_root(e);
         }
         let plain = negation_normal_form(&mut signature, &formula.formula, true);
         type_state(&mut flow, &plain, &mut AHashMap::new());
@@ -464,7 +464,7 @@ fn facts(
             continue;
         }
         let var = signature.var(param.var);
-        let ty = flow.var(param.var);
+        let ty = flow.type_of_var(param.var);
         let layout =
             layouts.of(flow, signature, &ty, Some(var.sort)).map_err(|d| d.or_span(var.span))?;
         contents.push(Content::Value(layout));
@@ -495,7 +495,7 @@ fn facts(
             .unwrap_or(0);
         let mut sums = 0;
         for v in &summand.sum_vars {
-            let ty = flow.var(*v);
+            let ty = flow.type_of_var(*v);
             if !flow.has_counter(&ty) || is_read(signature, &summand.guard, *v, &summand.sum_vars) {
                 continue;
             }
@@ -621,7 +621,7 @@ fn collect_compared(
             // A constant that is only assigned is its definition.
             ExprKind::Op(op) => match flow.definition(*op).filter(|_| !within) {
                 Some(definition) => collect_compared(flow, signature, definition, false, out),
-                None => out.extend(flow.inside(*op).iter()),
+                None => out.extend(flow.reachable_literals(*op).iter()),
             },
             ExprKind::Apply(head, args) => {
                 let mut within = within;
@@ -630,7 +630,7 @@ fn collect_compared(
                         OpKind::Constructor(_) | OpKind::Projection(_) | OpKind::Recogniser(_) => {}
                         OpKind::Mapping => {
                             within = true;
-                            out.extend(flow.inside(op).iter());
+                            out.extend(flow.reachable_literals(op).iter());
                         }
                         OpKind::Builtin(b) => {
                             use Builtin::*;
@@ -666,7 +666,8 @@ fn collect_compared(
                                 Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual
                             );
                             let numbers = others.first().is_some_and(|a| flow.is_number(a.sort));
-                            if compares && numbers && others.iter().all(|a| !flow.counts(a)) {
+                            if compares && numbers && others.iter().all(|a| !flow.may_be_counter(a))
+                            {
                                 within = false;
                             }
                         }
@@ -709,7 +710,7 @@ fn grains(compiled: &Compiled, facts: &AbstractionFacts, signature: &Signature) 
     for summand in &process.summands {
         let parts = std::iter::once(&summand.guard).chain(summand.updates.iter().map(|u| &u.1));
         for e in parts.chain(summand.actions.iter().flat_map(|a| &a.args)) {
-            ordering(signature, e, &mut |part| {
+            for_each_ordered_operand(signature, e, &mut |part| {
                 slots_in(part).into_iter().for_each(|s| ordered[s] = true)
             });
         }
@@ -732,7 +733,7 @@ fn grains(compiled: &Compiled, facts: &AbstractionFacts, signature: &Signature) 
 }
 
 /// Calls `see` with each operand of an order or of an addition.
-fn ordering(signature: &Signature, e: &Expr, see: &mut dyn FnMut(&Expr)) {
+fn for_each_ordered_operand(signature: &Signature, e: &Expr, see: &mut dyn FnMut(&Expr)) {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         if let Some((builtin, args)) = e.as_builtin(signature) {
             use Builtin::*;
@@ -746,13 +747,13 @@ fn ordering(signature: &Signature, e: &Expr, see: &mut dyn FnMut(&Expr)) {
         }
         match &e.kind {
             ExprKind::Apply(head, args) => {
-                ordering(signature, head, see);
-                args.iter().for_each(|a| ordering(signature, a, see));
+                for_each_ordered_operand(signature, head, see);
+                args.iter().for_each(|a| for_each_ordered_operand(signature, a, see));
             }
-            ExprKind::Bind(_, _, body) => ordering(signature, body, see),
+            ExprKind::Bind(_, _, body) => for_each_ordered_operand(signature, body, see),
             ExprKind::Where(body, definitions) => {
-                ordering(signature, body, see);
-                definitions.iter().for_each(|d| ordering(signature, &d.1, see));
+                for_each_ordered_operand(signature, body, see);
+                definitions.iter().for_each(|d| for_each_ordered_operand(signature, &d.1, see));
             }
             ExprKind::Var(_) | ExprKind::Number(_) | ExprKind::Op(_) => {}
         }
@@ -768,7 +769,7 @@ fn type_state(
     stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
         StateKind::True | StateKind::False => {}
         StateKind::Val(e) => {
-            flow.root(e);
+            flow.add_root(e);
         }
         StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Exists(_, g) => {
             type_state(flow, g, parameters)
@@ -784,7 +785,7 @@ fn type_state(
         StateKind::Fix { var, params, body, .. } => {
             let mut types = Vec::new();
             for (v, e) in params {
-                let (ty, init) = (flow.var(*v), flow.root(e));
+                let (ty, init) = (flow.type_of_var(*v), flow.add_root(e));
                 flow.unify(&ty, &init);
                 types.push(ty);
             }
@@ -794,7 +795,7 @@ fn type_state(
         StateKind::Var(x, args) => {
             let types = parameters.get(&x.number()).cloned().unwrap_or_default();
             for (e, ty) in args.iter().zip(types) {
-                let given = flow.root(e);
+                let given = flow.add_root(e);
                 flow.unify(&ty, &given);
             }
         }
@@ -816,9 +817,11 @@ fn type_action(flow: &mut Flow, a: &Action) {
     stacker::maybe_grow(128 << 10, 4 << 20, || match a {
         Action::True | Action::False => {}
         Action::Val(e) => {
-            flow.root(e);
+            flow.add_root(e);
         }
-        Action::Multi(acts) => acts.iter().for_each(|(action, args)| flow.act(*action, args)),
+        Action::Multi(acts) => {
+            acts.iter().for_each(|(action, args)| flow.add_action(*action, args))
+        }
         Action::Not(a) | Action::Forall(_, a) | Action::Exists(_, a) => type_action(flow, a),
         Action::And(a, b) | Action::Or(a, b) | Action::Implies(a, b) => {
             type_action(flow, a);

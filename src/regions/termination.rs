@@ -15,7 +15,7 @@
 //! each untracked participant its possible local states. Cost: the steps of
 //! [`crate::local_states`], then rounds linear in the pairs of states of each factor.
 
-use crate::base::AbstractableModel;
+use crate::abstractable_model::AbstractableModel;
 use crate::local_states::{AbstractTransition, LocalStateSearch};
 use crate::measure::{Measure, NumberChange, change};
 use crate::replicas::Replicas;

@@ -14,7 +14,7 @@
 //!
 //! Cost: local states times partitions times words for each query; engines cache the answers.
 
-use crate::base::{AbstractableModel, CachedInner, delegate_to_inner, pack};
+use crate::abstractable_model::{AbstractableModel, CachedInner, delegate_to_inner, pack};
 use crate::merged_constants::{Occurrences, expect_no_constants, map_constants};
 use crate::replicas::Replicas;
 use crate::sizes::SIZE;

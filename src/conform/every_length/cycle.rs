@@ -2,8 +2,8 @@
 //!
 //! A cycle is a list of *visits*. A processor enters a visit with an access at one address and
 //! leaves it with a later access at the address of the next visit, which is ordered after the
-//! entry. The *segment* at an address leads from the exit of one visit to the entry of the next. Its
-//! kind uses the two distinguished stores of the address, s1 and s2, with the values
+//! entry. The *segment* at an address leads from the exit of one visit to the entry of the next.
+//! Its kind uses the two distinguished stores of the address, s1 and s2, with the values
 //! [`Roles::first`] and [`Roles::second`]:
 //!
 //! | kind | exit | entry | commits that are followed |
@@ -318,8 +318,8 @@ impl Cycle {
         (value != roles.second || first_store(state, i) == COMMITTED).then_some(state)
     }
 
-    /// Applies the absorption of a store. `None` if the store is an end point of the cycle, except an
-    /// entry of a complete visit.
+    /// Applies the absorption of a store. `None` if the store is an end point of the cycle, except
+    /// an entry of a complete visit.
     fn absorb(&self, roles: &Roles, state: u32, address: u32, value: u32) -> Option<u32> {
         let Some(i) = self.segment(address) else { return Some(state) };
         let kind = self.visits[i].kind;

@@ -434,7 +434,7 @@ impl Automaton {
     /// never tested. Excluded are `[a]false`, which is meant to match nothing, `<a>f`, which is
     /// false without a matching label, and modalities with an `f` that was tested elsewhere, as for
     /// an `R*` that is never iterated.
-    pub fn never_met(&self) -> Vec<mu_base::Span> {
+    pub fn unmatched_modalities(&self) -> Vec<mu_base::Span> {
         let mut modalities: AHashMap<(mu_base::Span, NodeId), bool> = AHashMap::new();
         for (node, rules) in self.rules.states.iter().filter(|state| state.1.universal) {
             let Some(compiled) = self.compiled.get(node) else { continue };

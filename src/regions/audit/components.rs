@@ -21,7 +21,7 @@ use super::draw::{count, in_sort, is_number, parts};
 use super::translate::Translation;
 use super::view::{FormulaEvaluator, FormulaView};
 use super::{Audit, AuditRequest, CaseAudit, Explored, sort_actions};
-use crate::base::{AbstractableModel, constant};
+use crate::abstractable_model::{AbstractableModel, constant};
 use crate::merged_constants::map_constants;
 use crate::replicas::{Replicas, owners};
 use crate::sizes::SIZE;

@@ -9,8 +9,8 @@
 //! values.
 
 use super::draw::Draw;
+use crate::abstractable_model::AbstractableModel;
 use crate::abstraction::{AbstractionFacts, Content, Regions};
-use crate::base::AbstractableModel;
 use crate::cuts::Grain;
 use crate::merged_constants::{MergedConstants, map_constants};
 use crate::numbers::Layout;

@@ -20,7 +20,7 @@ pub mod draw;
 pub mod translate;
 pub mod view;
 
-use crate::base::AbstractableModel;
+use crate::abstractable_model::AbstractableModel;
 use crate::cuts::{Case, CutTest};
 use crate::study::Study;
 use ahash::{AHashMap, AHashSet};

@@ -325,7 +325,7 @@ pub(super) fn abstracted(
     names: &[String],
 ) -> Result<Abstract, Diagnostic> {
     let text = session.read(model)?;
-    let can = constant_counts::counting(&text);
+    let can = constant_counts::counting_parameters(&text);
     let sizes: Vec<String> = names.iter().filter(|n| can.contains(n)).cloned().collect();
     let expand = |session: &mut Session, more: Option<&String>| {
         let value = |name: &str, written: &str| match sizes.iter().find(|s| *s == name) {

@@ -251,7 +251,7 @@ fn vacuous(session: &Session, answer: &Answer) -> Vec<Vacuous> {
         let excerpt = notes::excerpt(&session.sources, *span);
         Vacuous { name: session.sources.get(span.source).name.clone(), line, column, text, excerpt }
     };
-    answer.never_met.iter().map(of).collect()
+    answer.unmatched_modalities.iter().map(of).collect()
 }
 
 fn word(verdict: &Verdict) -> (&'static str, String) {

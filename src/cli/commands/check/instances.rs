@@ -416,7 +416,8 @@ impl Instances<'_> {
         cases: &[Vec<usize>],
         complete: Option<usize>,
     ) -> Result<Vec<Vec<usize>>, Diagnostic> {
-        let counting = mu_regions::constant_counts::counting(&self.session.read(&self.plan.model)?);
+        let counting =
+            mu_regions::constant_counts::counting_parameters(&self.session.read(&self.plan.model)?);
         let most = if self.plan.any.iter().any(|n| counting.contains(n)) {
             MAX_LITERAL
         } else {

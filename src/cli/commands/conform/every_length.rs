@@ -198,7 +198,8 @@ fn searched_orders(
     all.filter(|o| !(marks.halves && *o == ProcessorOrder::Pso) && is_wanted(*o)).collect()
 }
 
-/// Explores the machine, and checks that the labels that it declares have the sorts of the interface.
+/// Explores the machine, and checks that the labels that it declares have the sorts of the
+/// interface.
 fn explore_and_survey(
     subject: &Subject<'_>,
     machine: &TargetMachine<'_>,

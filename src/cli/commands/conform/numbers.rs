@@ -73,8 +73,10 @@ pub(super) fn fix_sizes(
         return Ok(Vec::new());
     }
     let text = session.read(&args.model)?;
-    let sizes: Vec<String> =
-        constant_counts::counting(&text).into_iter().filter(|s| names.contains(s)).collect();
+    let sizes: Vec<String> = constant_counts::counting_parameters(&text)
+        .into_iter()
+        .filter(|s| names.contains(s))
+        .collect();
     if sizes.is_empty() {
         return Ok(Vec::new());
     }

@@ -211,8 +211,8 @@ impl ConformResults<'_> {
         }
         self.answer.unjudged_reason(self.interface, &self.machine.alphabet)
     }
-    /// Lists the lines `begin -> end` of the interface without a label, each with the half without a
-    /// label if only one half lacks it. Empty if the exploration was incomplete.
+    /// Lists the lines `begin -> end` of the interface without a label, each with the half without
+    /// a label if only one half lacks it. Empty if the exploration was incomplete.
     fn unmatched_lines(&self) -> Vec<(String, Option<String>)> {
         if self.machine.outcome.stop != Stop::Complete {
             return Vec::new();
@@ -389,7 +389,8 @@ impl ConformResults<'_> {
         }
         out
     }
-    /// Returns the strongest models to which the machine conforms, and their outcomes that it shows.
+    /// Returns the strongest models to which the machine conforms, and their outcomes that it
+    /// shows.
     fn strongest_text(&self) -> String {
         let mut out = String::new();
         if self.args.against.is_empty() && !self.strongest.is_empty() {

@@ -42,7 +42,7 @@ fn with_merged_constants<T>(
 
 /// Returns whether a formula is proved for every value of these parameters.
 fn is_proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic> {
-    assert_eq!(constant_counts::counting(text), names);
+    assert_eq!(constant_counts::counting_parameters(text), names);
     let tree = |sizes: &[(&str, usize)]| {
         mu_syntax::parse_specification(SourceId::FIRST, &plain(text, sizes)).unwrap()
     };
@@ -185,7 +185,7 @@ fn entries_of_arrays_at_merged_constants_are_not_lost() {
 fn what_depends_on_the_size_is_refused_by_name() {
     let text = MEMORY.replace("{ a${i} };", "{ a${i} } | a0';");
     let refused = |text: &str, property: &str| {
-        let names = constant_counts::counting(text);
+        let names = constant_counts::counting_parameters(text);
         let answer =
             is_proved(text, property, &names.iter().map(String::as_str).collect::<Vec<_>>());
         answer.expect_err(&format!("{property}\n{text}")).message
@@ -262,11 +262,11 @@ fn what_depends_on_the_size_is_refused_by_name() {
             .contains("does not evaluate to data")
     );
     assert_eq!(
-        constant_counts::counting("$param n: Nat = 2;\nact a: Nat;\ninit a(${n});"),
+        constant_counts::counting_parameters("$param n: Nat = 2;\nact a: Nat;\ninit a(${n});"),
         Vec::<String>::new()
     );
     assert_eq!(
-        constant_counts::counting(
+        constant_counts::counting_parameters(
             "$param n: Nat = 2;\nsort S = struct $for i in 0 .. n join \"|\" { $if i > 3 { a } b${i} };"
         ),
         Vec::<String>::new()

@@ -45,7 +45,7 @@ pub(crate) struct Unbounded {
 
 /// Builds that model from a text with the parameter `n` and these constants.
 pub(crate) fn unbounded_model(text: &str, constants: &[String]) -> Result<Unbounded, Diagnostic> {
-    assert_eq!(constant_counts::counting(text), ["n"], "{text}");
+    assert_eq!(constant_counts::counting_parameters(text), ["n"], "{text}");
     let tree = |n: usize| mu_syntax::parse_specification(SourceId::FIRST, &plain(text, n)).unwrap();
     let (at, above) = (tree(SIZE), tree(SIZE + 1));
     let found = constant_counts::constants(SIZE, &at, &above);

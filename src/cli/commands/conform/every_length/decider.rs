@@ -89,8 +89,8 @@ impl<'a> Decider<'a> {
 }
 
 impl Decider<'_> {
-    /// Checks the commits and the values of the machine. `None` if they have no influence, or after a
-    /// limit.
+    /// Checks the commits and the values of the machine. `None` if they have no influence, or after
+    /// a limit.
     pub(super) fn check_premises(&mut self) -> Result<Option<InstanceChecks>, Diagnostic> {
         if !self.coherence.is_clean() || !self.survey.size.commits {
             return Ok(None);
@@ -290,8 +290,8 @@ impl Decider<'_> {
         }
     }
 
-    /// Searches a run that violates the order (`None`: coherence) and confirms it. `None` if there is
-    /// no confirmed run.
+    /// Searches a run that violates the order (`None`: coherence) and confirms it. `None` if there
+    /// is no confirmed run.
     pub(super) fn find_confirmed_run(
         &mut self,
         all: &Models<'_>,

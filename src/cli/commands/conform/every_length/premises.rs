@@ -130,8 +130,8 @@ impl Premises {
         }
     }
 
-    /// Adds the premises on the commits that the machine can do. `instance`: describes the instances
-    /// on which they were checked.
+    /// Adds the premises on the commits that the machine can do. `instance`: describes the
+    /// instances on which they were checked.
     fn add_commits(
         &mut self,
         survey: &Survey,
@@ -184,7 +184,8 @@ impl Premises {
     }
 }
 
-/// Lists the premises. `instance`: describes the instances on which commits and values were checked.
+/// Lists the premises. `instance`: describes the instances on which commits and values were
+/// checked.
 pub(super) fn list_premises(
     (any, instance): (&[String], &str),
     survey: &Survey,

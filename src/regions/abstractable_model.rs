@@ -38,7 +38,7 @@ pub trait AbstractableModel: Model + ActionLabels + crate::audit::cover::Concret
     fn intern_label(&self, multi: MultiAction) -> LabelId {
         self.compiled_process().intern_label(multi)
     }
-    /// Returns an evaluator.
+    /// Returns an engine for the terms of the process.
     fn engine(&self) -> Engine {
         self.compiled_process().engine()
     }
