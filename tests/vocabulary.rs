@@ -19,14 +19,17 @@ const BANNED: [&str; 8] =
 
 /// Words that are no name of a function: neither an action nor its result. `write_rows` and `rows`
 /// are names, `written` is not.
-const FUNCTIONS: &str = "assuming beginning buffered compared deciding discarding drawn enclosing \
-                         ending enumerating exceeded excluding explored extended failing fitting \
-                         found given held interrupted joined keeping kept listed loaded locked made \
-                         masked meeting met named negated normalised numbered occurring opening \
-                         others parsed preferring promoted quantified reaching reading refined \
-                         refused renamed renaming renumbered said sampled searched settled sharing \
-                         shown stored stuck taken terminating touched typed typing unbounded \
-                         widened written";
+const FUNCTIONS: &str = "abstracted alternating assuming beginning bounded buffered checked \
+                         compared confirmed conforming continuing counting deciding differing \
+                         discarding drawn enclosing ended ending entered enumerating exceeded \
+                         excluding explored extended failed failing fitting folding found given \
+                         held holding interrupted joined judged keeping kept limited listed \
+                         loaded locked made masked meeting merged merging met named negated \
+                         normalised numbered occurring opaque opening ordered ordering others \
+                         parsed preferring promoted proved quantified reaching reading refined \
+                         refused renamed renaming renumbered said sampled searched settled \
+                         sharing shown stored stuck taken terminating touched typed typing \
+                         unbounded unfollowed waiting widened written";
 
 /// Words that no doc comment begins with.
 const FIRST: [&str; 8] = ["What", "Whose", "Whether", "Which", "How", "Why", "So", "Who"];

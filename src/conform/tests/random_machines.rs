@@ -79,7 +79,7 @@ struct Judges {
 }
 
 /// Returns for each order true if a history of at most this number of operations violates it.
-fn bounded(
+fn violations_up_to(
     (model, interface): (&Table, &Interface),
     judges: &mut Judges,
     operations: usize,
@@ -113,7 +113,7 @@ fn outcomes(design: Design, judges: &mut Judges, effort: Effort, seed: u64) -> [
         progress: &Silent,
     };
     let survey = subject.survey().expect(&said);
-    let bounded = bounded((&model, &interface), judges, effort.operations, &said);
+    let bounded = violations_up_to((&model, &interface), judges, effort.operations, &said);
     let coherence = subject.search_coherence(&survey).expect(&said);
     let checks = coherence.is_clean().then(|| subject.checks(&survey, false).expect(&said));
     let proves = checks.is_some_and(|c| {

@@ -6,7 +6,7 @@
 //! formula is read before any is checked, so that an error in the last one is reported before work
 //! on the first begins.
 
-use super::explanation::{self, FormulaResult, stopped};
+use super::explanation::{self, FormulaResult, answer_after_limit};
 use super::plan::CheckPlan;
 use super::report::{CheckReport, ReportedVerdict, Summary};
 use super::{Strategy, by_equations};
@@ -180,7 +180,7 @@ impl Checking<'_> {
             formula,
             EngineTask { capabilities: &self.capabilities, options: &chosen, budget },
         ) {
-            Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, engine.name()), None),
+            Err(Diagnostic { stop: Some(stop), .. }) => (answer_after_limit(stop, engine.name()), None),
             Err(refusal) if by_equations::lacks_value(&refusal, subject) => {
                 let solver = plan.search.solver;
                 let mut decide = || by_equations::decide(session, subject, formula, solver, budget);
@@ -192,7 +192,7 @@ impl Checking<'_> {
                             Some(by_equations::reason(&refusal)),
                         )
                     }
-                    Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, "explicit"), None),
+                    Err(Diagnostic { stop: Some(stop), .. }) => (answer_after_limit(stop, "explicit"), None),
                     // The first error names the place in the model.
                     _ => return Err(refusal),
                 }

@@ -6,7 +6,7 @@
 //! linearised separately. Cost: the time that the caller allows, plus the linearisation of one
 //! instance.
 
-use super::every_value::{Abstract, FormulaInstance, merged};
+use super::every_value::{Abstract, FormulaInstance, with_merged_constants};
 use crate::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::random::Random;
@@ -202,7 +202,7 @@ impl ComponentAudit<'_, '_> {
         let families: Vec<(&Family, usize)> =
             self.model.families.iter().zip(formula.tracked.iter().copied()).collect();
         let regions = study.model(case)?;
-        merged(&regions, &families, &mut |base| {
+        with_merged_constants(&regions, &families, &mut |base| {
             let crowd = ThreadModularAbstraction::new(base, replicas, &order, members)?;
             let process = &self.model.process;
             let wanted = AuditRequest { study, case, base: &crowd, process, samples, seed, enough };

@@ -1,6 +1,6 @@
 //! Strategy of `check` for every value of a parameter (`check -D NAME=any`).
 //!
-//! [`super::phases`] has the order of the methods. Proofs: along paths ([`super::by_paths`]),
+//! [`super::phases`] has the order of the methods. Proofs: along paths ([`super::path_proof`]),
 //! verified by the checker of certificates; here, on the abstract models of [`mu_regions`], case by
 //! case, with finer regions if a case is false. If all cases are true, the formula is true for
 //! every value, and the verdict says if that is verified. Counterexamples: the concrete model for
@@ -252,7 +252,7 @@ impl Strategy for EveryValueStrategy {
         report: &mut CheckReport,
     ) -> Result<Summary, Diagnostic> {
         expect_supported(plan)?;
-        let mut model = match abstracted(session, &plan.model, &plan.any) {
+        let mut model = match build_abstract_model(session, &plan.model, &plan.any) {
             // An obstacle for all values need not be one for a single value; a limit leaves the
             // formulas unknown.
             Err(why) if !matches!(why.stage, Stage::Usage | Stage::File | Stage::Internal) => {
@@ -319,7 +319,7 @@ fn expect_supported(plan: &CheckPlan) -> Result<(), Diagnostic> {
 }
 
 /// Builds the model of a file over the parameters `names`, which have no value.
-pub(super) fn abstracted(
+pub(super) fn build_abstract_model(
     session: &mut Session,
     model: &Path,
     names: &[String],
@@ -498,7 +498,7 @@ impl SymbolicProcess {
 
 /// Applies `then` to the model in which the constants of each sort beyond the tracked ones are
 /// merged.
-pub(super) fn merged<T>(
+pub(super) fn with_merged_constants<T>(
     base: &dyn AbstractableModel,
     families: &[(&Family, usize)],
     then: &mut dyn FnMut(&dyn AbstractableModel) -> Result<T, Diagnostic>,
@@ -506,7 +506,7 @@ pub(super) fn merged<T>(
     match families.split_first() {
         None => then(base),
         Some(((family, tracked), rest)) => {
-            merged(&MergedConstants::new(base, family, *tracked)?, rest, then)
+            with_merged_constants(&MergedConstants::new(base, family, *tracked)?, rest, then)
         }
     }
 }
@@ -666,7 +666,7 @@ fn at_level(
                 continue;
             }
             let mut open = None;
-            let found = merged(&regions, &families, &mut |base| {
+            let found = with_merged_constants(&regions, &families, &mut |base| {
                 let mut judge = |base: &dyn AbstractableModel| {
                     let start = Instant::now();
                     let pairs = if model.replicas.is_some() { pairs } else { PairSearch::Omitted };
@@ -868,7 +868,7 @@ fn runs_end(
         for case in study.cases() {
             let regions = study.model(case)?;
             let families: Vec<(&Family, usize)> = model.families.iter().map(|f| (f, 0)).collect();
-            let found = merged(&regions, &families, &mut |base| match &model.replicas {
+            let found = with_merged_constants(&regions, &families, &mut |base| match &model.replicas {
                 Some(replicas) => prove_termination(base, replicas, &model.defined.rigid)
                     .map(|found| steps.with(found)),
                 None => {

@@ -205,7 +205,7 @@ fn log_priority(session: &Session, answer: &Answer) -> Option<Value> {
 }
 
 /// Returns the answer if a limit is reached inside an evaluation.
-pub(super) fn stopped(stop: Stop, engine: &str) -> Answer {
+pub(super) fn answer_after_limit(stop: Stop, engine: &str) -> Answer {
     let method = if engine == "symbolic" { Method::Symbolic } else { Method::Constant };
     Answer::new(Verdict::Unknown(stop), method)
 }

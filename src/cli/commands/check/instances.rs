@@ -452,7 +452,7 @@ impl Instances<'_> {
         most: Option<u64>,
     ) -> Result<InstanceResult, Diagnostic> {
         let sources = self.session.sources.clone();
-        let found = self.checked(values, search, most);
+        let found = self.check_instance(values, search, most);
         if let Ok(InstanceResult::Excluded | InstanceResult::True | InstanceResult::TrueAtLimit) =
             found
         {
@@ -462,7 +462,8 @@ impl Instances<'_> {
         found
     }
 
-    fn checked(
+    /// Checks the instance with these values.
+    fn check_instance(
         &mut self,
         values: Vec<usize>,
         search: &mut InstanceSearch,
@@ -557,7 +558,7 @@ impl Instances<'_> {
                 Ok((by_equations::answer(value, equations), Some(why)))
             }
             Err(Diagnostic { stop: Some(stop), .. }) => {
-                Ok((explanation::stopped(stop, "explicit"), None))
+                Ok((explanation::answer_after_limit(stop, "explicit"), None))
             }
             Err(other) if other.stage == Stage::Internal => Err(other),
             // The first error names the place in the model.

@@ -9,7 +9,7 @@
 //! are still checked: its verdict is *unknown* with the reason `error`, and the exit code is 2.
 
 mod by_equations;
-mod by_paths;
+mod path_proof;
 mod by_search;
 mod component_samples;
 mod every_value;
@@ -23,7 +23,7 @@ mod sampled;
 mod spent;
 mod verified;
 
-pub(crate) use self::by_paths::verify_formula;
+pub(crate) use self::path_proof::verify_formula;
 pub(crate) use self::every_value::{hidden_name, parameters};
 pub(crate) use self::plan::CheckPlan;
 
@@ -141,7 +141,7 @@ impl Strategy for NoModel {
         plan: &CheckPlan,
         report: &mut CheckReport,
     ) -> Result<Summary, Diagnostic> {
-        let answer = explanation::stopped(self.0.clone(), plan.search.engine().name());
+        let answer = explanation::answer_after_limit(self.0.clone(), plan.search.engine().name());
         let seconds = session.budget.elapsed().as_secs_f64();
         for formula in 0..plan.texts.len() {
             report.add(explanation::without_evidence(session, plan, formula, &answer, seconds))?;

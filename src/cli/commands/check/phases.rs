@@ -6,7 +6,7 @@
 //! checks, or from all admitted values; *false* comes from an instance only. Cost: that of the
 //! phases, each with limits of its own.
 
-use super::by_paths::{ByPaths, PathLimit, by_paths, verify_answer};
+use super::path_proof::{PathProofResult, PathLimit, prove_by_paths, verify_answer};
 use super::every_value::{Abstract, EveryValueResult, FormulaReport, PairSearch, for_all};
 use super::instances::{InstanceSearchResult, Instances, numbers_in_model};
 use super::plan::CheckPlan;
@@ -134,40 +134,40 @@ impl PhasedCheck<'_> {
                 None => budget_of_paths(&self.session.budget),
             };
             let whole = std::mem::replace(&mut self.session.budget, part);
-            let found = by_paths(self.session, self.plan, model, formula, PathLimit::Short);
+            let found = prove_by_paths(self.session, self.plan, model, formula, PathLimit::Short);
             self.session.budget = whole;
             match found? {
-                ByPaths::Proved(proof, verification) => {
+                PathProofResult::Proved(proof, verification) => {
                     self.result = EveryValueResult::of_paths(self.plan, *proof, verification);
                     return Ok(PhaseEnd::Next(CheckPhase::SpotChecks));
                 }
-                ByPaths::Rejected(why) => {
+                PathProofResult::Rejected(why) => {
                     self.result = EveryValueResult::open(why);
                     return Ok(PhaseEnd::Next(CheckPhase::Instances));
                 }
                 // A limit of the run.
-                ByPaths::Open(open)
+                PathProofResult::Open(open)
                     if open.why.stop.is_some() && self.session.budget.check(0).is_err() =>
                 {
                     self.result = EveryValueResult::open(open.why);
                     return Ok(PhaseEnd::Next(CheckPhase::Instances));
                 }
                 // The limit of this phase.
-                ByPaths::Open(open) if open.why.stop.is_some() => {
+                PathProofResult::Open(open) if open.why.stop.is_some() => {
                     add_numbers(&mut self.literals, &open);
                     let text = "an evaluation takes longer than its part of the time";
                     self.path_obstacle = Some(Diagnostic::new(Stage::Unsupported, text));
                 }
-                ByPaths::Limited(open) => {
+                PathProofResult::Limited(open) => {
                     self.path_limit_reached = true;
                     add_numbers(&mut self.literals, &open);
                     self.path_obstacle = Some(open.why);
                 }
-                ByPaths::Open(open) => {
+                PathProofResult::Open(open) => {
                     add_numbers(&mut self.literals, &open);
                     self.path_obstacle = Some(open.why);
                 }
-                ByPaths::Undecided(why) => self.path_obstacle = Some(why),
+                PathProofResult::Undecided(why) => self.path_obstacle = Some(why),
             }
         }
         if self.plan.certificate.is_some() {
@@ -226,23 +226,23 @@ impl PhasedCheck<'_> {
 
     fn long_paths(&mut self) -> Result<PhaseEnd, Diagnostic> {
         let Some((model, formula)) = &mut self.subject else { return Err(no_model()) };
-        match by_paths(self.session, self.plan, model, formula, PathLimit::Long)? {
-            ByPaths::Proved(proof, verification) => {
+        match prove_by_paths(self.session, self.plan, model, formula, PathLimit::Long)? {
+            PathProofResult::Proved(proof, verification) => {
                 let cases = std::mem::take(&mut self.result.cases);
                 let found = EveryValueResult::of_paths(self.plan, *proof, verification);
                 self.result = EveryValueResult { cases, ..found };
                 return Ok(PhaseEnd::Next(CheckPhase::SpotChecks));
             }
-            ByPaths::Rejected(why) => self.result.open = Some(Box::new(why.into())),
+            PathProofResult::Rejected(why) => self.result.open = Some(Box::new(why.into())),
             // A limit of the run.
-            ByPaths::Open(open) if open.why.stop.is_some() => {
+            PathProofResult::Open(open) if open.why.stop.is_some() => {
                 self.result.open = Some(Box::new(open.why.into()));
             }
-            ByPaths::Open(open) | ByPaths::Limited(open) => {
+            PathProofResult::Open(open) | PathProofResult::Limited(open) => {
                 add_numbers(&mut self.literals, &open);
                 self.result.add_path_obstacle(Some(&open.why));
             }
-            ByPaths::Undecided(why) => self.result.add_path_obstacle(Some(&why)),
+            PathProofResult::Undecided(why) => self.result.add_path_obstacle(Some(&why)),
         }
         Ok(PhaseEnd::Next(CheckPhase::Instances))
     }

@@ -95,7 +95,7 @@ impl CollectedOutcomes {
 
 impl CollectedOutcomes {
     /// Returns the formulas without an outcome.
-    fn waiting(&self) -> Vec<String> {
+    fn formulas_without_outcome(&self) -> Vec<String> {
         self.lock().waiting.iter().map(|&i| self.names[i].clone()).collect()
     }
 }
@@ -106,14 +106,14 @@ impl Report for CollectedOutcomes {
         let unknown = |formula: String| json!({ "formula": formula, "verdict": "unknown", "reason": reason, "evidence": [], "vacuous": [] });
         // The caller holds the lock of `output`, as each update in `CheckReport::add` does: the
         // lists do not change between these two lines.
-        let waiting = self.waiting();
+        let waiting = self.formulas_without_outcome();
         let known = self.lock().objects.iter().map(|o| o.1.clone()).collect::<Vec<_>>();
         let all: Vec<Value> = known.into_iter().chain(waiting.into_iter().map(unknown)).collect();
         json!({ "results": all })
     }
     fn text(&self, stop: Option<&Stop>) -> String {
         let reason = stop.map_or("", Stop::word);
-        self.waiting().iter().map(|formula| format!("{formula}: unknown ({reason})\n")).collect()
+        self.formulas_without_outcome().iter().map(|formula| format!("{formula}: unknown ({reason})\n")).collect()
     }
     fn code(&self, _: Option<&Stop>) -> u8 {
         match &*self.lock() {

@@ -5,7 +5,7 @@
 //! the run, and at least some milliseconds.
 
 use super::component_samples::ComponentAudit;
-use super::every_value::{Abstract, FormulaInstance, merged};
+use super::every_value::{Abstract, FormulaInstance, with_merged_constants};
 use crate::output::progress::count_text;
 use crate::pipeline::Session;
 use mu_base::host::Instant;
@@ -105,7 +105,7 @@ pub(super) fn check<'s>(
             seen += 1;
             let until = limit * seen / narrow::index(cases);
             let regions = study.model(case)?;
-            let found = merged(&regions, &families, &mut |base| {
+            let found = with_merged_constants(&regions, &families, &mut |base| {
                 audit(&AuditRequest {
                     study,
                     case,

@@ -1,11 +1,11 @@
-//! Proofs of formulas for every value of parameters by evaluation along paths: `mu_zones`, for what
-//! the regions of `every_value` leave open.
+//! Proofs of formulas for every value of parameters by evaluation along paths (`mu_zones`). Tried for
+//! formulas that the regions (`every_value`) do not decide.
 //!
 //! In: the model over parameters without a value, a formula. Out: the proof, or the reason why
 //! there is none; a certificate, and its check. Sorts of any size and components of any number are
 //! left to the regions. Cost: bounded by a number of obligations, and by the limits of the run.
 
-use super::every_value::{Abstract, abstracted};
+use super::every_value::{Abstract, build_abstract_model};
 use super::phases::has_paths;
 use super::plan::CheckPlan;
 use super::spent::Spent;
@@ -36,18 +36,20 @@ const LONG_OBLIGATIONS: usize = 5_000;
 /// Limit on obligations if a certificate is wanted.
 const CERTIFIED_OBLIGATIONS: usize = 50_000;
 /// The confirmation of an answer of the regions takes at most this multiple of the time of the
-/// search, or the minimum.
-const MAX_RATIO: u32 = 5;
-const MIN_VERIFICATION: Duration = Duration::from_secs(2);
+/// search, or [`MIN_CONFIRMATION_TIME`].
+const MAX_CONFIRMATION_RATIO: u32 = 5;
+/// Time that the confirmation of an answer may take after any search.
+const MIN_CONFIRMATION_TIME: Duration = Duration::from_secs(2);
 /// Minimum time for samples.
-const MIN_TIME: Duration = Duration::from_millis(50);
-/// The samples take one part in `PART` of the time of the proof.
-const PART: u32 = 10;
+const MIN_SAMPLING_TIME: Duration = Duration::from_millis(50);
+/// The samples take one part in this number of the time of the proof.
+const SAMPLING_PART: u32 = 10;
 /// Seed of the samples; runs are deterministic except for limits.
 const SEED: u64 = 0x5eed;
 
 /// The symbolic parameters of a model.
 struct SymbolicParameters {
+    /// Index of each parameter, and its least value.
     symbolic: Vec<(usize, i64)>,
     names: Vec<String>,
     identities: Option<Identities>,
@@ -103,7 +105,7 @@ pub(super) enum PathLimit {
 }
 
 /// Result of a search along paths.
-pub(super) enum ByPaths {
+pub(super) enum PathProofResult {
     /// There is a proof; the checker has confirmed it, or does not run.
     Proved(Box<Proof>, Verification),
     /// There is no proof.
@@ -121,52 +123,53 @@ pub(super) enum ByPaths {
 /// # Errors
 ///
 /// Internal ones: an answer that fails its audit.
-pub(super) fn by_paths(
+pub(super) fn prove_by_paths(
     session: &Session,
     plan: &CheckPlan,
     model: &Abstract,
     formula: &TypedFormula,
     limit: PathLimit,
-) -> Result<ByPaths, Diagnostic> {
+) -> Result<PathProofResult, Diagnostic> {
     let start = Instant::now();
-    let posed = SymbolicParameters::new(model);
+    let parameters = SymbolicParameters::new(model);
     let limits = session.budget.limits();
-    let own = match limit {
+    let phase_limit = match limit {
         _ if plan.certificate.is_some() => CERTIFIED_OBLIGATIONS,
         PathLimit::Short => SHORT_OBLIGATIONS,
         PathLimit::Long => LONG_OBLIGATIONS,
     };
-    let most = limits.max_states.and_then(|n| usize::try_from(n).ok()).unwrap_or(own).min(own);
+    let state_limit = limits.max_states.and_then(|n| usize::try_from(n).ok());
+    let max_obligations = state_limit.unwrap_or(phase_limit).min(phase_limit);
     let verifies = !plan.search.without.contains(&Reduction::Verify);
     let question = Question {
-        most: Some(most),
+        most: Some(max_obligations),
         certificate: verifies || plan.certificate.is_some(),
-        ..posed.question(session, model, formula)
+        ..parameters.question(session, model, formula)
     };
     // The time of the proof is known when the first sample is wanted.
-    let begun = std::cell::Cell::new(None::<Instant>);
+    let first_sample_at = std::cell::Cell::new(None::<Instant>);
     let first_sample = || {
-        begun.get().unwrap_or_else(|| {
+        first_sample_at.get().unwrap_or_else(|| {
             let now = Instant::now();
-            begun.set(Some(now));
+            first_sample_at.set(Some(now));
             now
         })
     };
-    let enough = || {
+    let is_sampling_over = || {
         let first = first_sample();
-        let limit = MIN_TIME.max(first.duration_since(start) / PART);
+        let limit = MIN_SAMPLING_TIME.max(first.duration_since(start) / SAMPLING_PART);
         first.elapsed() > limit || session.budget.check(0).is_err()
     };
-    let samples = Samples { most: plan.search.samples, seed: SEED, enough: &enough };
+    let samples = Samples { most: plan.search.samples, seed: SEED, enough: &is_sampling_over };
     let proof = match prove(&question, &samples)? {
         Answer::True(proof) => proof,
         Answer::Unknown(open) => {
             session.log(format!("by paths: {}", open.why.message));
-            return Ok(ByPaths::Open(open));
+            return Ok(PathProofResult::Open(open));
         }
         Answer::Limit(open) => {
-            session.log(format!("by paths, up to {most} obligations: {}", open.why.message));
-            return Ok(ByPaths::Limited(open));
+            session.log(format!("by paths, up to {max_obligations} obligations: {}", open.why.message));
+            return Ok(PathProofResult::Limited(open));
         }
     };
     session.log(format!(
@@ -179,8 +182,8 @@ pub(super) fn by_paths(
         let begun = Instant::now();
         match verify(&question, text) {
             Ok(found) => Verification::Done { found, took: begun.elapsed(), search },
-            Err(why) if why.stop.is_some() => return Ok(ByPaths::Open(why.into())),
-            Err(why) => return classify_refusal(session, why),
+            Err(why) if why.stop.is_some() => return Ok(PathProofResult::Open(why.into())),
+            Err(why) => return classify_rejection(session, why),
         }
     } else {
         Verification::Missing("`--without verify`".into())
@@ -189,7 +192,7 @@ pub(super) fn by_paths(
     if let Some(file) = &plan.certificate {
         write_certificate(session, file, text)?;
     }
-    Ok(ByPaths::Proved(Box::new(proof), verification))
+    Ok(PathProofResult::Proved(Box::new(proof), verification))
 }
 
 /// Basis of an answer that is not verified.
@@ -204,10 +207,10 @@ pub(super) fn verify_answer(
     search: Duration,
 ) -> Verification {
     output::begin_stage("verifying");
-    let posed = SymbolicParameters::new(model);
-    let question = posed.question(session, model, formula);
+    let parameters = SymbolicParameters::new(model);
+    let question = parameters.question(session, model, formula);
     let begun = Spent::begin();
-    let limit = MIN_VERIFICATION.max(search * MAX_RATIO);
+    let limit = MIN_CONFIRMATION_TIME.max(search * MAX_CONFIRMATION_RATIO);
     let verification = match confirm(&question, &|| begun.elapsed() > limit) {
         Ok(found) => Verification::Done { found, took: begun.elapsed(), search },
         Err(why) => {
@@ -223,21 +226,21 @@ pub(super) fn verify_answer(
 }
 
 /// Classifies a proof that the checker does not confirm.
-fn classify_refusal(session: &Session, why: Diagnostic) -> Result<ByPaths, Diagnostic> {
+fn classify_rejection(session: &Session, why: Diagnostic) -> Result<PathProofResult, Diagnostic> {
     let place: String = why.notes.iter().map(|note| format!("; {note}")).collect();
     let text = format!("{}{place}", why.message);
     session.log(format!("the proof along paths is not confirmed: {text}"));
     match why.stage {
         Stage::Unsupported => {
             let message = format!("the checker does not decide a part of the proof: {text}");
-            Ok(ByPaths::Undecided(Diagnostic { message, notes: Vec::new(), ..why }))
+            Ok(PathProofResult::Undecided(Diagnostic { message, notes: Vec::new(), ..why }))
         }
         Stage::Formula => {
             let message = format!("the checker rejects the proof: {text}");
             let stage = Stage::Unsupported;
-            Ok(ByPaths::Rejected(Diagnostic { stage, message, notes: Vec::new(), ..why }))
+            Ok(PathProofResult::Rejected(Diagnostic { stage, message, notes: Vec::new(), ..why }))
         }
-        // The text of a certificate of this run is one.
+        // The certificate was written by this run, so an error in its text is an internal one.
         _ => Err(Diagnostic::internal(text)),
     }
 }
@@ -271,13 +274,13 @@ pub(crate) fn verify_formula(
         return Err(Diagnostic::new(Stage::Usage, text));
     };
     let any = super::parameters(session);
-    let model = abstracted(session, &args.file, &any)?;
+    let model = build_abstract_model(session, &args.file, &any)?;
     let process = model.compiled.process();
     let formula = properties::read(formula, &process.data, &process.actions)?;
-    let posed = SymbolicParameters::new(&model);
-    let question = posed.question(session, &model, &formula);
+    let parameters = SymbolicParameters::new(&model);
+    let question = parameters.question(session, &model, &formula);
     let values = values_of_parameters();
-    let found = match expect_values(&required, &values)? {
+    let found = match values_mismatch(&required, &values)? {
         Some(why) => Err(why),
         None if !any.is_empty() && !has_paths(&model) => {
             let text = "a certificate is for numbers without a value, not for a sort of any size or components of any number";
@@ -287,31 +290,38 @@ pub(crate) fn verify_formula(
     };
     let seconds = start.elapsed().as_secs_f64();
     let every = any.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
-    let (code, word, why) = match &found {
-        Ok(_) => (0, "proved", None),
-        Err(why) if why.stop.is_some() => return Err(why.clone()),
-        Err(why) if why.stage == Stage::Formula => (1, "refused", Some(why)),
-        Err(why) if why.stage == Stage::Unsupported => (3, "unknown", Some(why)),
-        Err(why) if why.line.is_some() => {
-            return Err(why.clone().in_file(&file.display().to_string()));
-        }
-        Err(why) => return Err(why.clone()),
-    };
-    let why = why.map(|why| {
-        let notes = why.notes.iter().map(|note| format!("; {note}"));
-        format!("{}{}", why.message, notes.collect::<String>())
-    });
+    let (code, word, check) = verification_outcome(found, file)?;
     let named = values.iter().map(|(name, value)| format!("{name} = {value}"));
     let named = named.collect::<Vec<_>>().join(", ");
     let claim =
         ResultPart { text: format!("for            {named}\n"), object: json!({ "for": every }) };
-    let check = match (&found, why) {
-        (Ok(found), _) => Ok(verification_part(found)),
-        (_, why) => Err(why.unwrap_or_default()),
-    };
     let report = CertificateReport { word, claim, check, seconds };
     report.print(session.common.format)?;
     Ok(code)
+}
+
+/// Returns the exit code and the word for the result of a verification, with its figures or the reason
+/// why the certificate is not proved.
+///
+/// # Errors
+/// A limit, or a certificate that cannot be read.
+fn verification_outcome(
+    found: Result<Verified, Diagnostic>,
+    file: &Path,
+) -> Result<(u8, &'static str, Result<ResultPart, String>), Diagnostic> {
+    let why = match found {
+        Ok(found) => return Ok((0, "proved", Ok(verification_part(&found)))),
+        Err(why) => why,
+    };
+    let (code, word) = match why.stage {
+        _ if why.stop.is_some() => return Err(why),
+        Stage::Formula => (1, "refused"),
+        Stage::Unsupported => (3, "unknown"),
+        _ if why.line.is_some() => return Err(why.in_file(&file.display().to_string())),
+        _ => return Err(why),
+    };
+    let notes: String = why.notes.iter().map(|note| format!("; {note}")).collect();
+    Ok((code, word, Err(format!("{}{notes}", why.message))))
 }
 
 /// Describes a successful check by its figures.
@@ -341,9 +351,9 @@ fn values_of_parameters() -> Vec<(String, String)> {
     values
 }
 
-/// Compares the values that `-D` requires with those of a certificate. Returns the reason to refuse
+/// Compares the values that `-D` requires with those of a certificate. Returns the reason to reject
 /// it.
-fn expect_values(
+fn values_mismatch(
     required: &[String],
     values: &[(String, String)],
 ) -> Result<Option<Diagnostic>, Diagnostic> {
