@@ -139,6 +139,7 @@ impl Instantiation {
             }
             if self.game.arena.len() >= self.next_solving {
                 self.next_solving = self.game.arena.len() * 2;
+                // One pass for each value that unexpanded vertices may have.
                 for frontier in [false, true] {
                     if self.game.arena.truth(ROOT) == Truth::Open
                         && let Err(stop) = self.game.arena.solve(ROOT, frontier, solver, budget)

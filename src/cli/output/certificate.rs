@@ -18,7 +18,7 @@ pub(crate) struct ResultPart {
 /// Result of the check of a certificate.
 pub(crate) struct CertificateReport {
     /// `proved`, `refused`, or `unknown`.
-    pub(crate) word: &'static str,
+    pub(crate) verdict: &'static str,
     /// The claim.
     pub(crate) claim: ResultPart,
     /// The figures of the check, or the reason why the certificate is not proved.
@@ -30,7 +30,7 @@ pub(crate) struct CertificateReport {
 impl CertificateReport {
     /// Prints the result. Errors: see [`print()`].
     pub(crate) fn print(self, format: Format) -> Result<(), Diagnostic> {
-        let Self { word, claim, check, seconds } = self;
+        let Self { verdict, claim, check, seconds } = self;
         match format {
             Format::Text => {
                 let check = check.map_or_else(
@@ -38,13 +38,13 @@ impl CertificateReport {
                     |described| described.text,
                 );
                 print(&format!(
-                    "certificate    {word}\n{}{check}seconds        {seconds:.3}\n",
+                    "certificate    {verdict}\n{}{check}seconds        {seconds:.3}\n",
                     claim.text
                 ))
             }
             Format::Json => {
                 let mut object = json!({
-                    "verdict": verdict_word(word), "certificate": word, "seconds": seconds,
+                    "verdict": verdict_word(verdict), "certificate": verdict, "seconds": seconds,
                 });
                 let check = check.map_or_else(|why| json!({ "why": why }), |d| d.object);
                 for part in [claim.object, check] {

@@ -295,7 +295,7 @@ pub(crate) fn verify_formula(
     let named = named.collect::<Vec<_>>().join(", ");
     let claim =
         ResultPart { text: format!("for            {named}\n"), object: json!({ "for": every }) };
-    let report = CertificateReport { word, claim, check, seconds };
+    let report = CertificateReport { verdict: word, claim, check, seconds };
     report.print(session.common.format)?;
     Ok(code)
 }

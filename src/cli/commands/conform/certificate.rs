@@ -118,7 +118,7 @@ pub(crate) fn verify_certificate(
         (Ok(found), _) => Ok(verification_part(found)),
         (_, why) => Err(why.unwrap_or_default()),
     };
-    let report = CertificateReport { word, claim, check, seconds };
+    let report = CertificateReport { verdict: word, claim, check, seconds };
     report.print(session.common.format)?;
     Ok(code)
 }

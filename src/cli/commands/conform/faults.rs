@@ -678,7 +678,7 @@ impl Faults {
                 object["names"] = super::results::names_json(&found.shown.meaning);
                 object["axiom"] = json!(found.shown.reason.axiom);
                 object["confirmed"] =
-                    json!({ "litmus": found.shown.confirmed.is_ok(), "replay": true });
+                    json!({ "litmus": found.shown.litmus_confirmation.is_ok(), "replay": true });
             }
             object
         });

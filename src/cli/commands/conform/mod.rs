@@ -85,7 +85,7 @@ struct ConfirmedViolation {
     /// The litmus test.
     litmus: String,
     /// `Ok` if the litmus layer forbids the test too, otherwise the reason why it cannot judge it.
-    confirmed: Result<(), String>,
+    litmus_confirmation: Result<(), String>,
     evidence: Evidence,
     story: PrintedEvidence,
     /// Observations of processors in the run.
@@ -648,7 +648,7 @@ fn confirm_violation(
 ) -> Result<ConfirmedViolation, Diagnostic> {
     // A limit that ended the search does not apply to what it has found.
     let _grace = session.budget.grace();
-    let (language, litmus, confirmed) = written_test(session, (against, text), &found.history)?;
+    let (language, litmus, litmus_confirmation) = written_test(session, (against, text), &found.history)?;
     let options = session.explore_options(model, &[]);
     let steps =
         witness::run(model, interface, alphabet, &found.concrete, &options, &session.budget)?;
@@ -685,7 +685,7 @@ fn confirm_violation(
         reason,
         language,
         litmus,
-        confirmed,
+        litmus_confirmation,
         evidence,
         story,
         observed,

@@ -85,7 +85,7 @@ pub(super) fn violation_text(
     if !violation.reason.cycle.is_empty() {
         let _ = writeln!(out, "cycle        {}", cycle(violation));
     }
-    let _ = match &violation.confirmed {
+    let _ = match &violation.litmus_confirmation {
         Ok(()) => writeln!(
             out,
             "confirmed    forbidden as a litmus test; the run is replayed on the machine"
@@ -144,7 +144,7 @@ pub(super) fn add_violation(object: &mut Value, violation: &ConfirmedViolation) 
     object["cycle"] = json!(cycle);
     object["language"] = json!(violation.language.head());
     object["litmus"] = json!(violation.litmus);
-    object["confirmed"] = json!({ "litmus": violation.confirmed.is_ok(), "replay": true });
+    object["confirmed"] = json!({ "litmus": violation.litmus_confirmation.is_ok(), "replay": true });
     object["run"] = json!(run);
     object["evidence"] = violation.story.json();
     object["evidence"]["kind"] = json!("trace");

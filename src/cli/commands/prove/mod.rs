@@ -672,6 +672,6 @@ pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
         }),
         (_, why) => Err(why.unwrap_or_default()),
     };
-    CertificateReport { word, claim, check, seconds }.print(session.common.format)?;
+    CertificateReport { verdict: word, claim, check, seconds }.print(session.common.format)?;
     Ok(code)
 }
