@@ -287,7 +287,7 @@ impl CheckRun<'_> {
                 }
             }
         };
-        let instance = game.instance();
+        let instance = game.into_game();
         self.answer.equations += instance.arena.len() as u64;
         match outcome {
             instantiate::InstanceOutcome::Stopped(stop) => Ok(Err(stop)),
@@ -332,7 +332,7 @@ impl CheckRun<'_> {
                 ignores_tau = false;
                 continue;
             }
-            let instance = game.instance();
+            let instance = game.into_game();
             self.answer.equations += instance.arena.len() as u64;
             self.answer.reduced = Some(quotient.reduced);
             return Ok(Some(match outcome {

@@ -215,7 +215,9 @@ impl Observer<'_> {
         if after == "[" || bracketed && after != "]" || is_register(cursor) {
             return None;
         }
-        (0..=prefix + usize::from(bracketed)).for_each(|_| drop(cursor.take()));
+        (0..=prefix + usize::from(bracketed)).for_each(|_| {
+            cursor.take();
+        });
         Some((0..variable.initial.len()).map(|index| self.element(variable, index)).collect())
     }
 }

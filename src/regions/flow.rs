@@ -519,17 +519,15 @@ impl<'a> Flow<'a> {
                 }
                 FlowSort::Number(class)
             }
-            ExprKind::Op(op) => {
-                match self.signature.op(*op).kind {
-                    OpKind::Builtin(b) => self.builtin(b, &[], e),
-                    OpKind::Constructor(_) | OpKind::Mapping => self.type_of_op(*op),
-                    OpKind::Projection(_) | OpKind::Recogniser(_) => {
-                        let ty = self.fresh(e.sort);
-                        self.mark(&ty, e.span, "is in a projection that is used as a value here");
-                        ty
-                    }
+            ExprKind::Op(op) => match self.signature.op(*op).kind {
+                OpKind::Builtin(b) => self.builtin(b, &[], e),
+                OpKind::Constructor(_) | OpKind::Mapping => self.type_of_op(*op),
+                OpKind::Projection(_) | OpKind::Recogniser(_) => {
+                    let ty = self.fresh(e.sort);
+                    self.mark(&ty, e.span, "is in a projection that is used as a value here");
+                    ty
                 }
-            }
+            },
             ExprKind::Apply(head, args) => self.apply(head, args, e),
             ExprKind::Bind(binder, vars, body) => {
                 let types: Rc<[FlowSort]> = vars.iter().map(|v| self.type_of_var(*v)).collect();

@@ -136,10 +136,10 @@ impl Flow<'_> {
                 let inner = args.iter().map(|a| self.growth(a)).max().unwrap_or(0);
                 let own = match e.as_builtin(self.signature) {
                     Some((Builtin::Add, [a, b])) => match (self.literal(a), self.literal(b)) {
-                        (_, Some(n)) | (Some(n), _) if self.counts(e) => n,
+                        (_, Some(n)) | (Some(n), _) if self.may_be_counter(e) => n,
                         _ => 0,
                     },
-                    Some((Builtin::Succ, _)) if self.counts(e) => 1,
+                    Some((Builtin::Succ, _)) if self.may_be_counter(e) => 1,
                     Some(_) => 0,
                     None => self.growth(head),
                 };

@@ -13,7 +13,7 @@ use super::monitor::{Guess, Roles, Size, coherence_guesses, cycle_guesses};
 use super::order::ProcessorOrder;
 use super::pending::{Continuation, continuation, stopping_processor};
 use super::product::{ALARM, Goal, MAX_PROCESSORS, Product};
-use super::values::{Merging, merging, unstored_value};
+use super::values::{Merging, check_merging, unstored_value};
 use super::{cycle, recheck};
 use crate::alphabet::{Alphabet, arguments};
 use crate::interface::{Interface, Label};

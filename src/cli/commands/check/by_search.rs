@@ -180,7 +180,9 @@ impl Checking<'_> {
             formula,
             EngineTask { capabilities: &self.capabilities, options: &chosen, budget },
         ) {
-            Err(Diagnostic { stop: Some(stop), .. }) => (answer_after_limit(stop, engine.name()), None),
+            Err(Diagnostic { stop: Some(stop), .. }) => {
+                (answer_after_limit(stop, engine.name()), None)
+            }
             Err(refusal) if by_equations::lacks_value(&refusal, subject) => {
                 let solver = plan.search.solver;
                 let mut decide = || by_equations::decide(session, subject, formula, solver, budget);
@@ -192,7 +194,9 @@ impl Checking<'_> {
                             Some(by_equations::reason(&refusal)),
                         )
                     }
-                    Err(Diagnostic { stop: Some(stop), .. }) => (answer_after_limit(stop, "explicit"), None),
+                    Err(Diagnostic { stop: Some(stop), .. }) => {
+                        (answer_after_limit(stop, "explicit"), None)
+                    }
                     // The first error names the place in the model.
                     _ => return Err(refusal),
                 }

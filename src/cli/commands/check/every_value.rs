@@ -749,8 +749,8 @@ fn for_each_order(
 }
 
 /// Checks a formula on an abstract model with the chosen engine; by default with both in time
-/// slices, and by `pairs` before the symbolic one. `ends`: true if all runs of all values terminate.
-/// `before`: figures of earlier cases.
+/// slices, and by `pairs` before the symbolic one. `ends`: true if all runs of all values
+/// terminate. `before`: figures of earlier cases.
 fn verdict(
     session: &Session,
     plan: &CheckPlan,
@@ -868,25 +868,26 @@ fn runs_end(
         for case in study.cases() {
             let regions = study.model(case)?;
             let families: Vec<(&Family, usize)> = model.families.iter().map(|f| (f, 0)).collect();
-            let found = with_merged_constants(&regions, &families, &mut |base| match &model.replicas {
-                Some(replicas) => prove_termination(base, replicas, &model.defined.rigid)
-                    .map(|found| steps.with(found)),
-                None => {
-                    let options = session.explore_options(base, &plan.search.without);
-                    // Symmetries may not preserve which transitions count.
-                    let counts = |group: usize, _| !measured[group];
-                    let found = is_acyclic(
-                        base,
-                        &options,
-                        &session.budget,
-                        &mu_explore::Silent,
-                        Some(&counts),
-                        None,
-                    )?;
-                    ends.proved &= matches!(found, Cyclic::No(_));
-                    Ok(())
-                }
-            });
+            let found =
+                with_merged_constants(&regions, &families, &mut |base| match &model.replicas {
+                    Some(replicas) => prove_termination(base, replicas, &model.defined.rigid)
+                        .map(|found| steps.with(found)),
+                    None => {
+                        let options = session.explore_options(base, &plan.search.without);
+                        // Symmetries may not preserve which transitions count.
+                        let counts = |group: usize, _| !measured[group];
+                        let found = is_acyclic(
+                            base,
+                            &options,
+                            &session.budget,
+                            &mu_explore::Silent,
+                            Some(&counts),
+                            None,
+                        )?;
+                        ends.proved &= matches!(found, Cyclic::No(_));
+                        Ok(())
+                    }
+                });
             match found {
                 Err(why) if model.replicas.is_some() && why.stage == Stage::Unsupported => {
                     ends = Termination { open: Some(why.message), ..Termination::default() };

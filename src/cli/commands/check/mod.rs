@@ -23,8 +23,8 @@ mod sampled;
 mod spent;
 mod verified;
 
-pub(crate) use self::path_proof::verify_formula;
 pub(crate) use self::every_value::{hidden_name, parameters};
+pub(crate) use self::path_proof::verify_formula;
 pub(crate) use self::plan::CheckPlan;
 
 use self::by_search::SearchStrategy;

@@ -1,5 +1,5 @@
-//! Proofs of formulas for every value of parameters by evaluation along paths (`mu_zones`). Tried for
-//! formulas that the regions (`every_value`) do not decide.
+//! Proofs of formulas for every value of parameters by evaluation along paths (`mu_zones`). Tried
+//! for formulas that the regions (`every_value`) do not decide.
 //!
 //! In: the model over parameters without a value, a formula. Out: the proof, or the reason why
 //! there is none; a certificate, and its check. Sorts of any size and components of any number are
@@ -168,7 +168,10 @@ pub(super) fn prove_by_paths(
             return Ok(PathProofResult::Open(open));
         }
         Answer::Limit(open) => {
-            session.log(format!("by paths, up to {max_obligations} obligations: {}", open.why.message));
+            session.log(format!(
+                "by paths, up to {max_obligations} obligations: {}",
+                open.why.message
+            ));
             return Ok(PathProofResult::Limited(open));
         }
     };
@@ -300,8 +303,8 @@ pub(crate) fn verify_formula(
     Ok(code)
 }
 
-/// Returns the exit code and the word for the result of a verification, with its figures or the reason
-/// why the certificate is not proved.
+/// Returns the exit code and the word for the result of a verification, with its figures or the
+/// reason why the certificate is not proved.
 ///
 /// # Errors
 /// A limit, or a certificate that cannot be read.

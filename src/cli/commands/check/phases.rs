@@ -6,9 +6,9 @@
 //! checks, or from all admitted values; *false* comes from an instance only. Cost: that of the
 //! phases, each with limits of its own.
 
-use super::path_proof::{PathProofResult, PathLimit, prove_by_paths, verify_answer};
 use super::every_value::{Abstract, EveryValueResult, FormulaReport, PairSearch, for_all};
 use super::instances::{InstanceSearchResult, Instances, numbers_in_model};
+use super::path_proof::{PathLimit, PathProofResult, prove_by_paths, verify_answer};
 use super::plan::CheckPlan;
 use super::report::FormulaOutcome;
 use super::spent::Spent;

@@ -113,7 +113,10 @@ impl Report for CollectedOutcomes {
     }
     fn text(&self, stop: Option<&Stop>) -> String {
         let reason = stop.map_or("", Stop::word);
-        self.formulas_without_outcome().iter().map(|formula| format!("{formula}: unknown ({reason})\n")).collect()
+        self.formulas_without_outcome()
+            .iter()
+            .map(|formula| format!("{formula}: unknown ({reason})\n"))
+            .collect()
     }
     fn code(&self, _: Option<&Stop>) -> u8 {
         match &*self.lock() {

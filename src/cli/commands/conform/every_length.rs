@@ -243,7 +243,7 @@ fn decide<'a>(
     output::begin_stage("searching for violations at one address");
     let coherence = subject.search_coherence(&survey)?;
     let all = Models { models, texts, forms: &forms, unjudged: &unjudged };
-    let mut decider = Decider::new((session, &subject, &survey), machine, &coherence, answers);
+    let mut decider = Decider::new((&*session, &subject, &survey), machine, &coherence, answers);
     decider.verdicts.resize_with(models.len(), || None);
     if coherence.is_clean() {
         output::begin_stage("searching for cycles");

@@ -648,7 +648,8 @@ fn confirm_violation(
 ) -> Result<ConfirmedViolation, Diagnostic> {
     // A limit that ended the search does not apply to what it has found.
     let _grace = session.budget.grace();
-    let (language, litmus, litmus_confirmation) = written_test(session, (against, text), &found.history)?;
+    let (language, litmus, litmus_confirmation) =
+        written_test(session, (against, text), &found.history)?;
     let options = session.explore_options(model, &[]);
     let steps =
         witness::run(model, interface, alphabet, &found.concrete, &options, &session.budget)?;

@@ -144,7 +144,8 @@ pub(super) fn add_violation(object: &mut Value, violation: &ConfirmedViolation) 
     object["cycle"] = json!(cycle);
     object["language"] = json!(violation.language.head());
     object["litmus"] = json!(violation.litmus);
-    object["confirmed"] = json!({ "litmus": violation.litmus_confirmation.is_ok(), "replay": true });
+    object["confirmed"] =
+        json!({ "litmus": violation.litmus_confirmation.is_ok(), "replay": true });
     object["run"] = json!(run);
     object["evidence"] = violation.story.json();
     object["evidence"]["kind"] = json!("trace");
