@@ -91,6 +91,34 @@ fn values_of_all_sorts_are_kept() {
 
 /// Functions cannot be stored. That is reported before the search; a limit then ends it without a
 /// checkpoint, and `--resume` begins again.
+/// A model without parameters has one state without slots.
+#[test]
+fn a_model_without_parameters_is_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("loop.mcrl2").display().to_string();
+    std::fs::write(&model, "act a, b; proc P = a . P; init P;").unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    for processes in ["1", "2"] {
+        let (search, check) = (at(&format!("search{processes}")), at(&format!("check{processes}")));
+        let commands = [
+            (vec!["explore", &model], &search),
+            (
+                vec!["check", &model, "-f", "[true* . b]false", "-f", "nu X. [a]X && <a>true"],
+                &check,
+            ),
+        ];
+        for (command, kept) in commands {
+            let common = [&command[..], &["--processes", processes]].concat();
+            let first = mu_check(
+                &[&common[..], &["--checkpoint", kept, "--checkpoint-every", "0s"]].concat(),
+            );
+            assert_eq!(first.code, 0, "{}", first.stderr);
+            let again = mu_check(&[&common[..], &["--resume", kept]].concat());
+            assert_eq!(again.code, 0, "{command:?}: {}", again.stderr);
+        }
+    }
+}
+
 /// A run may end while it writes the marker that it has begun, before anything else.
 #[test]
 fn a_part_of_a_marker_starts_the_search_again() {

@@ -841,6 +841,8 @@ init allow({loc}, C(i0, 0) || C(i1, 0) || C(i2, 0));
             };
             let stopped = run(&["2", "--checkpoint", &kept, "--max-states", "10"]);
             assert_eq!(stopped.code, 3, "{}", stopped.stderr);
+            let other = run(&[count, "--resume", &kept, "--without", "symmetry"]);
+            assert_eq!(other.code, 2, "{count} processes: {}", other.stderr);
             let resumed = run(&[count, "--resume", &kept]);
             let found = resumed.json["results"][0]["verdict"].to_string();
             assert_eq!(found.trim_matches('"'), verdict, "{formula} {count}: {}", resumed.stderr);

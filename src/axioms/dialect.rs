@@ -273,6 +273,14 @@ impl Dialect {
         {
             return Some(format!("{architecture} has no load-reserve and store-conditional"));
         }
+        // The events of an update are two here, and one in models of the herd tools.
+        if self == Dialect::Of(Architecture::RiscV)
+            && kind == EventKind::Update
+            && !model.depends_on("amo")
+        {
+            let reason = "the model does not relate the read and the write of an update by `amo`";
+            return Some(reason.to_string());
+        }
         if kind != EventKind::Fence {
             let known = self.access(kind.writes(), mark, kind == EventKind::Update).is_some();
             return (!known).then(|| format!("{architecture} has no such update"));

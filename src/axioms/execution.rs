@@ -21,7 +21,7 @@
 //! - `Exp`: `M`, since every access is explicit
 //! - `F`, `B` (`BR`, `PoD`): fences, branches
 //! - `IW`, `FW`: initial writes; the last writes of their locations in `co`
-//! - `RMW`: events that read and write atomically (C11; other architectures have two events related
+//! - `RMW`: events that read and write atomically (C11, RISC-V; others have two events related
 //!   by `rmw`)
 //! - `id`, `int`, `ext`, `loc` (`same-loc`): same event, same thread, different threads, same
 //!   location; `int` excludes initial writes, and `ext` has no pair of two of them

@@ -16,7 +16,7 @@ use crate::history_set::HistorySet;
 use ahash::AHashSet;
 use mu_axioms::history::{Dependencies, History, Operation};
 use mu_axioms::models::{FenceSide, MemoryOrdering};
-use mu_axioms::{EventKind, NameMeaning, RelationId, Skeleton};
+use mu_axioms::{EventKind, NameMeaning, Relation, RelationId, Skeleton};
 use mu_base::{Budget, Diagnostic, Stop, narrow};
 use mu_litmus::code::{Op, RegisterExpr, Thread};
 use mu_litmus::condition::ObservedPlace;
@@ -175,6 +175,8 @@ struct Events<'e> {
     tags: &'e LanguageTags,
     judge: &'e Judge,
     skeleton: &'e Skeleton,
+    /// The write that each read takes its value from.
+    rf: &'e Relation,
     /// The number of processors of the test; a further one is left out of the history.
     processors: usize,
 }
@@ -272,7 +274,12 @@ impl Events<'_> {
             let mut last = e;
             let operation = match event.kind {
                 EventKind::Fence => Operation::fence(self.mark(e, None)?),
-                EventKind::Update => return None,
+                EventKind::Update => {
+                    let source = self.rf.predecessors(e).next()?;
+                    let (written, read) = (value(e, event.value)?, value(e, events[source].value)?);
+                    let update = Operation::update(event.location?, read, written);
+                    Operation { mark: self.mark(e, Some(e))?, ..update }
+                }
                 EventKind::Read if amo.successors(e).next().is_some() => {
                     let w = amo.successors(e).next()?;
                     last = w;
@@ -473,12 +480,15 @@ pub fn outcomes(
             }
             let amo = skeleton.relation(RelationId::AMO);
             for (e, event) in skeleton.events().iter().enumerate() {
-                if machine.reads_itself && amo.predecessors(e).next().is_some() {
+                let updates =
+                    event.kind == EventKind::Update || amo.predecessors(e).next().is_some();
+                if machine.reads_itself && updates {
                     own.extend(event.location.map(|l| (l, event.value)));
                 }
             }
             let counts = question.counts(candidate.outcome);
-            let events = Events { tags: &tags_of, judge, skeleton, processors };
+            let rf = &candidate.execution.rf;
+            let events = Events { tags: &tags_of, judge, skeleton, rf, processors };
             // Labels do not contain updates that fail, so these are not compared.
             if events.has_failed_update() {
                 return false;
@@ -513,7 +523,8 @@ pub fn outcomes(
             budget,
             &mut |candidate| {
                 let skeleton = candidate.execution.skeleton;
-                let events = Events { tags: &tags_of, judge, skeleton, processors };
+                let rf = &candidate.execution.rf;
+                let events = Events { tags: &tags_of, judge, skeleton, rf, processors };
                 let succeeds = |h: &History| !fails(h, &wanted) && !events.has_failed_update();
                 let history = events.history().filter(succeeds);
                 if let Some(history) = history.filter(|_| question.counts(candidate.outcome)) {

@@ -403,6 +403,13 @@ impl StoreLayout {
             l.slots.is_empty() && l.rows.len() <= 1
                 || l.rows.len().is_multiple_of(l.slots.len().max(1))
         });
-        nodes && fields && offsets && leaves && (1..=63).contains(&widths) && met.iter().all(|m| *m)
+        // The one state of a model without slots has a key of no bits.
+        let least = u32::from(!self.leaves.is_empty());
+        nodes
+            && fields
+            && offsets
+            && leaves
+            && (least..=63).contains(&widths)
+            && met.iter().all(|m| *m)
     }
 }

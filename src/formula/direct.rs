@@ -283,6 +283,13 @@ impl<'a> DirectEvaluator<'a> {
         self.engine.eval(code, &values)
     }
 
+    /// Returns an argument of a fixed point; functions and infinite sets in normal form, so that one
+    /// function is one instance.
+    fn argument(&mut self, e: &Expr, env: &Environment) -> Result<Value, Diagnostic> {
+        let value = self.value(e, env)?;
+        Ok(self.engine.normal_functions(&value, e.sort).into_owned())
+    }
+
     fn test(&mut self, e: &Expr, env: &Environment) -> Result<bool, Diagnostic> {
         let value = self.value(e, env)?;
         if value.is_true() {
@@ -374,7 +381,7 @@ impl<'a> DirectEvaluator<'a> {
                 StateKind::Fix { least, var, params, body } => {
                     let mut start = Vec::new();
                     for (_, e) in params {
-                        start.push(self.value(e, env)?);
+                        start.push(self.argument(e, env)?);
                     }
                     let bottom = self.full(!*least);
                     let table: FixpointTable = [(start.clone(), bottom)].into_iter().collect();
@@ -387,7 +394,7 @@ impl<'a> DirectEvaluator<'a> {
                 StateKind::Var(var, args) => {
                     let mut key = Vec::new();
                     for e in args {
-                        key.push(self.value(e, env)?);
+                        key.push(self.argument(e, env)?);
                     }
                     let states = self.lts.state_count();
                     let Some((least, table)) = self.tables.get_mut(var).and_then(|t| t.last_mut())

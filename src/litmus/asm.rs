@@ -3,7 +3,7 @@
 //! Input: tokens, an [`Assembler`] for each thread. Output: threads of [`crate::code`]. Jumps lead
 //! to labels of the same thread.
 
-use crate::code::{Arch, Op, Register, RegisterExpr, Thread, code_address};
+use crate::code::{Arch, Atomicity, Op, Register, RegisterExpr, Thread, code_address};
 use mu_base::words::{Cursor, TokenKind};
 use mu_base::{Diagnostic, Span, Stage, narrow};
 use mu_program::outcome::table;
@@ -50,6 +50,10 @@ impl Assembler {
             labels: HashMap::new(),
             references: Vec::new(),
         }
+    }
+    /// Returns the events of an atomic read-modify-write of RISC-V.
+    pub fn atomicity(&self) -> Atomicity {
+        if self.pairs { Atomicity::Pair } else { Atomicity::One }
     }
     /// Adds an operation to the current instruction.
     pub fn push(&mut self, op: Op) {

@@ -532,6 +532,15 @@ impl<'a> CandidateSearch<'a, '_> {
         };
         // The relations that the model reads, each with the events that are the source of an event.
         type SourceEvents = fn(&EventShape) -> crate::paths::Events;
+        // Inside an instruction, the write depends on the read; some models name this apart.
+        let [data, control]: [SourceEvents; 2] = if ["amo-data", "amo-ctrl"]
+            .into_iter()
+            .any(|name| own(name).is_some_and(|id| model.reads_relation(id)))
+        {
+            [|e| e.data, |e| e.control]
+        } else {
+            [|e| e.data | e.within[0], |e| e.control | e.within[1]]
+        };
         if let Some(order) = own("iico_order").filter(|id| model.reads_relation(*id)) {
             for &(a, b) in &shape.order {
                 skeleton.relate(order, first + a as usize, first + b as usize);
@@ -539,8 +548,8 @@ impl<'a> CandidateSearch<'a, '_> {
         }
         let all: [(Option<RelationId>, SourceEvents); 8] = [
             (Some(RelationId::ADDR), |e| e.address),
-            (Some(RelationId::DATA), |e| e.data),
-            (Some(RelationId::CTRL), |e| e.control),
+            (Some(RelationId::DATA), data),
+            (Some(RelationId::CTRL), control),
             (own("pick-addr"), |e| e.pick[0]),
             (own("pick-data"), |e| e.pick[1]),
             (own("pick-ctrl"), |e| e.pick[2]),

@@ -22,9 +22,9 @@ pub struct Judge {
     pub coherent: bool,
     /// True if, in addition, the read of an instruction is before its write.
     pub ordered_updates: bool,
-    /// True if a read-modify-write of C must be two events related by `rmw`, because the model
-    /// forbids a single event that reads and writes, or does not recognise its atomicity. If `fr`
-    /// is `rf^-1;co`, such an event is before itself.
+    /// True if a read-modify-write of C or RISC-V must be two events related by `rmw`, because the
+    /// model forbids a single event that reads and writes, or does not recognise its atomicity. If
+    /// `fr` is `rf^-1;co`, such an event is before itself.
     pub pairs: bool,
     /// True if the model reads which events are parts of one access, so that it can judge accesses
     /// of mixed sizes.
@@ -161,10 +161,11 @@ impl Judge {
     /// True if updates must be two events. Two executions decide this: a single update, which must
     /// be allowed, and two updates that read the same value, which must not.
     fn needs_pairs(&self, arch: Arch) -> Result<bool, Diagnostic> {
-        if arch != Arch::C {
-            return Ok(false);
-        }
-        let tags = arch.tag("RLX") | arch.tag("A");
+        let tags = match arch {
+            Arch::C => arch.tag("RLX") | arch.tag("A"),
+            Arch::RiscV => arch.tag("AMO"),
+            _ => return Ok(false),
+        };
         let mut session = Session::new(&self.model);
         let mut allows = |updates: usize| {
             let access =

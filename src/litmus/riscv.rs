@@ -3,14 +3,15 @@
 //! common pseudo-instructions.
 //!
 //! Input: the tokens of an instruction. Output: operations. Loads and stores may have `.aq` and
-//! `.rl`, as in the litmus tests of the memory model. An `amo` is a read and a write, related by
-//! `amo`; `lr` and `sc` are related by `lxsx`. A compare-and-swap that fails only reads, and does
-//! not release; a write of the old value would add no outcome. Registers have 64 bits. Each
+//! `.rl`, as in the litmus tests of the memory model. An `amo` is one event that reads and writes:
+//! the manual gives it one place in the global memory order. `lr` and `sc` are two events related
+//! by `lxsx`. A compare-and-swap that fails only reads, and does not release; a write of the old
+//! value would add no outcome. Registers have 64 bits. Each
 //! instruction has 4 bytes of code, also `call`. A fence orders memory accesses only: variables are
 //! no devices, so a fence before or after device accesses alone (`fence w,o`) orders nothing.
 
 use crate::asm::{Assembler, JumpTarget, symbolic, unknown_mnemonic};
-use crate::code::{Arch, Atomicity, Binary, Flow, Op, Register, RegisterExpr, Unary};
+use crate::code::{Arch, Binary, Flow, Op, Register, RegisterExpr, Unary};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
 
@@ -230,7 +231,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
                 read: tags,
                 write: tags,
                 failed: without_release(tags),
-                atomicity: Atomicity::Pair,
+                atomicity: a.atomicity(),
                 flow: Flow::Plain,
                 joined: false,
             });
@@ -263,7 +264,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
                 read: tags,
                 write: tags,
                 failed: tags,
-                atomicity: Atomicity::Pair,
+                atomicity: a.atomicity(),
                 flow: Flow::Plain,
                 joined: false,
             });

@@ -129,7 +129,7 @@ pub enum ExpressionKind {
     Let(bool, Vec<LetBinding>, Arc<Exp>),
     /// `fun p -> e`.
     Fun(BindingPattern, Arc<Exp>),
-    /// `try a with b`: b if a uses an unknown name.
+    /// `try a with b`: b if a is in error, as with an unknown name.
     Try(Arc<Exp>, Arc<Exp>),
     /// `if c then a else b`.
     If(IfCondition, Arc<Exp>, Arc<Exp>),

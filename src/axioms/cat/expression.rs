@@ -266,7 +266,8 @@ impl Compiler<'_> {
             ExpressionKind::Try(first, second) => {
                 let unknown = self.unknown;
                 match self.exp(first, env) {
-                    Err(_) if self.unknown > unknown => {
+                    // As in the herd tools, whatever the error is.
+                    Err(_) => {
                         self.unknown = unknown;
                         self.exp(second, env)
                     }

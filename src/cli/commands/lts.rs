@@ -2,6 +2,7 @@
 //! `convert`).
 
 use crate::args::{ConvertArgs, Format, InfoArgs, Modulo, ReduceArgs};
+use crate::commands::compare::bound_names::first_of_equal_labels;
 use crate::output;
 use crate::output::print;
 use crate::pipeline::Session;
@@ -64,10 +65,12 @@ pub(crate) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     let relabel = args.relabelling.relabel()?;
     let start = Instant::now();
     let system = relabelled_system(session, &args.input, args.file(), &relabel);
-    let (lts, typed) = match system {
+    let (mut lts, typed) = match system {
         Err(Diagnostic { stop: Some(stop), .. }) => return report_unknown(session, &stop),
         system => system?,
     };
+    let first = first_of_equal_labels(&lts.table.texts);
+    lts.labels.iter_mut().for_each(|label| *label = LabelId::new(first[label.index()]));
     let (states, transitions) = (lts.state_count(), lts.transition_count());
     note_internal(session, &[&lts], equivalence.abstracts());
     let begin = Instant::now();

@@ -209,6 +209,11 @@ pub(crate) fn complete_checkpoints(
             found.insert(name.to_string_lossy().into_owned(), stamp);
         }
     }
+    // Each process rejects other options before they connect, so that none loses another.
+    let of_this_run = formula_fingerprint(fingerprint, "");
+    if !found.is_empty() && !found.values().any(|s| s.fingerprint.starts_with(&of_this_run)) {
+        return Err(other(folder));
+    }
     if found.is_empty() && begun::is_marked(folder, fingerprint) {
         if reports {
             begun::report(folder);
@@ -240,7 +245,7 @@ impl PartitionStores for Rack {
     fn shelf(&self, search: &str) -> Result<Box<dyn PartitionStore + '_>, Diagnostic> {
         let (stem, identity) = self.current.borrow().clone();
         let name = format!("{stem}-{search}");
-        let fingerprint = format!("{}; formula: {identity}", self.fingerprint);
+        let fingerprint = formula_fingerprint(&self.fingerprint, &identity);
         let from = self
             .from
             .as_ref()
@@ -260,6 +265,11 @@ impl PartitionStores for Rack {
         )?;
         Ok(Box::new(Shares { marked: self.folder.clone(), ..shares }))
     }
+}
+
+/// Returns the fingerprint of the search for a formula in a run.
+fn formula_fingerprint(run: &str, formula: &str) -> String {
+    format!("{run}; formula: {formula}")
 }
 
 fn other(folder: &Path) -> Diagnostic {

@@ -3,7 +3,7 @@
 
 use super::{Automaton, FormulaState, Key};
 use ahash::AHashMap;
-use mu_base::ids::{FixId, VarId};
+use mu_base::ids::{FixId, SortId, VarId};
 use mu_base::{Diagnostic, Stage};
 use mu_data::engine::{Code, Engine, Value};
 use mu_data::expr::Expr;
@@ -15,8 +15,8 @@ use std::rc::Rc;
 pub(super) enum ValueOrigin {
     /// Position in the environment.
     Copy(usize),
-    /// A term over the environment.
-    Term(Code),
+    /// A term over the environment, and its sort.
+    Term(Code, SortId),
 }
 
 /// A target, compiled for an environment: the live variables of the formula state with the rule,
@@ -49,7 +49,7 @@ impl Automaton {
             if let Some((fix, args)) = fix
                 && let Some(i) = self.normal.fix(fix).params.iter().position(|p| *p == v)
             {
-                out.push(ValueOrigin::Term(self.engine.code(&args[i], layout)?));
+                out.push(ValueOrigin::Term(self.engine.code(&args[i], layout)?, args[i].sort));
                 continue;
             }
             let at = layout.iter().position(|l| *l == v).ok_or_else(|| {
@@ -166,7 +166,10 @@ impl Interner<'_> {
         for s in sources {
             values.push(match s {
                 ValueOrigin::Copy(i) => env[*i].clone(),
-                ValueOrigin::Term(code) => engine.eval(code, env)?,
+                ValueOrigin::Term(code, sort) => {
+                    let value = engine.eval(code, env)?;
+                    engine.normal_functions(&value, *sort).into_owned()
+                }
             });
         }
         let q = self.number((node, Rc::from(values)));

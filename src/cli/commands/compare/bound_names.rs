@@ -1,20 +1,53 @@
 //! Canonical labels, up to the names of bound variables and parentheses: `c(lambda x: Nat. x < 1)`
 //! and `c(lambda y: Nat. (y < 1))` are one label.
 //!
-//! Input: the text of a label. Output: a text in which the n-th binder has the n-th name of a fixed
-//! list, and expressions have no redundant parentheses. `None`: the label is not a multi-action of
-//! mCRL2, or has neither binders nor operators, so that its text is its identity. Cost: linear in
-//! the text.
+//! Input: the texts of labels. Output: for each label the first of those that are equal to it. A
+//! label's canonical form is a text in which the n-th binder has the n-th name of a fixed list, and
+//! expressions have no redundant parentheses. `None`: the label is not a multi-action of mCRL2, or
+//! has neither binders nor operators, so that its text is its identity. Cost: linear in the texts.
 
 use mu_syntax::ast::{Data, DataKind, VarDecl};
 use mu_syntax::print;
+use std::collections::BTreeMap;
 
 /// Prefix of the names; it occurs in no mCRL2 text.
 const NAME: &str = "@";
 
-/// Returns the canonical form of a label.
-pub(crate) fn canonical(label: &str) -> Option<String> {
-    let mut acts = mu_syntax::parse_multi_action(Default::default(), label).ok()?;
+/// Returns for each label the first of the labels that have its canonical form.
+pub(crate) fn first_of_equal_labels(texts: &[String]) -> Vec<usize> {
+    let mut known = BTreeMap::new();
+    let first = |(i, text): (usize, &String)| {
+        canonical(text).map_or(i, |key| *known.entry(key).or_insert(i))
+    };
+    texts.iter().enumerate().map(first).collect()
+}
+
+/// Returns the canonical form of a label; a time follows it as it is.
+fn canonical(label: &str) -> Option<String> {
+    let (acts, time) = split_time(label);
+    canonical_multi_action(acts).map(|acts| acts + time)
+}
+
+/// Splits a label into its multi-action and its time, ` @ 1` or nothing.
+fn split_time(label: &str) -> (&str, &str) {
+    let (mut depth, mut at) = (0, label.len());
+    for (i, c) in label.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            '@' if depth == 0 => at = i,
+            _ => {}
+        }
+    }
+    let acts = label[..at].trim_end();
+    // A multi-action with a time may be in parentheses.
+    let inner =
+        acts.strip_prefix('(').and_then(|a| a.strip_suffix(')')).filter(|_| at < label.len());
+    (inner.unwrap_or(acts), &label[acts.len()..])
+}
+
+fn canonical_multi_action(text: &str) -> Option<String> {
+    let mut acts = mu_syntax::parse_multi_action(Default::default(), text).ok()?;
     let mut renamer = Renamer { scope: Vec::new(), binders: 0, has_operators: false };
     for argument in acts.iter_mut().flat_map(|(_, args)| args) {
         renamer.rename(argument);
@@ -111,6 +144,8 @@ mod tests {
                 "b|a(lambda y: Nat. exists x: Nat. y < x)",
             ),
             ("a(lambda x: Nat. forall x: Nat. x < 1)", "a(lambda y: Nat. forall z: Nat. z < 1)"),
+            ("c(lambda x: Nat. x < 1) @ 2", "c(lambda y: Nat. (y < 1)) @ 2"),
+            ("(d|c(lambda x: Nat. x < 1)) @ 2", "(c(lambda y: Nat. y < 1)|d) @ 2"),
         ];
         for (a, b) in same {
             assert!(
@@ -124,6 +159,8 @@ mod tests {
             ("c(lambda x: Nat. x < 1)", "c(lambda x: Pos. x < 1)"),
             ("c(lambda x, y: Nat. x < y)", "c(lambda x, y: Nat. y < x)"),
             ("c(lambda x: Nat. x < y)", "c(lambda x: Nat. x < x)"),
+            ("c(lambda x: Nat. x < 1) @ 2", "c(lambda x: Nat. x < 1) @ 3"),
+            ("c(lambda x: Nat. x < 1) @ 2", "c(lambda x: Nat. x < 1)"),
         ];
         for (a, b) in different {
             assert_ne!(canonical(a), canonical(b), "{a}, {b}");

@@ -7,7 +7,7 @@
 //! a multi-action, or denotes the same multi-action as another text. [`checkable`] detects this.
 //! Cost: twice the check of the formula on both systems.
 
-use crate::commands::compare::bound_names::canonical;
+use crate::commands::compare::bound_names::first_of_equal_labels;
 use crate::pipeline::Session;
 use crate::pipeline::load::Loaded;
 use mu_base::ids::LabelId;
@@ -51,11 +51,7 @@ impl Pair {
         let (union, ..) = disjoint_union(a, b);
         let (mut table, mut labels) = (union.table, union.labels);
         let texts = table.texts.clone();
-        let mut known = BTreeMap::new();
-        let first = |(i, text): (usize, &String)| {
-            canonical(text).map_or(i, |key| *known.entry(key).or_insert(i))
-        };
-        let canonical_label: Vec<usize> = texts.iter().enumerate().map(first).collect();
+        let canonical_label = first_of_equal_labels(&texts);
         labels.iter_mut().for_each(|label| *label = LabelId::new(canonical_label[label.index()]));
         table
             .texts

@@ -645,3 +645,30 @@ fn loops_of_store_conditionals_are_unrolled() {
     let report = answer(riscv, &default_judge(Arch::RiscV));
     assert_eq!((report.answer.positive, report.answer.verdict), (0, Verdict::Unknown));
 }
+
+/// The write of a fetch-and-add depends on its read, by `data`; that of a compare-and-swap by
+/// `ctrl`; that of an exchange does not. As in herd7 7.58 with models that do not compute
+/// dependencies.
+#[test]
+fn dependencies_inside_instructions_belong_to_data_and_ctrl() {
+    let model = |name: &str| compile(Arch::AArch64, &format!("AArch64 m\nempty {name} as none\n"));
+    for (code, data, control) in [
+        ("LDADD X3,X0,[X1]", true, false),
+        ("CAS X3,X0,[X1]", false, true),
+        ("SWP X3,X0,[X1]", false, false),
+    ] {
+        let text = format!("AArch64 t\n{{ int64_t x=0; 0:X1=x; }}\nP0 ;\n{code} ;\nexists (x=0)\n");
+        for (name, depends) in [("data", data), ("ctrl", control)] {
+            let allowed = !answer(&text, &model(name)).answer.outcomes.is_empty();
+            assert_eq!(allowed, !depends, "{code}, {name}");
+        }
+    }
+}
+
+/// `try` takes the other value for any error, also for a wrong number of arguments.
+#[test]
+fn try_catches_arguments_that_do_not_match() {
+    let model = "AArch64 t\nlet f(a, b) = a\nlet g = try f(po) with 0\nempty g as none\n";
+    let text = "AArch64 t\n{ int64_t x=0; 0:X1=x; }\nP0 ;\nLDR X0,[X1] ;\nexists (x=0)\n";
+    assert_eq!(answer(text, &compile(Arch::AArch64, model)).answer.verdict, Verdict::Ok);
+}

@@ -1,6 +1,6 @@
 //! Tests of RISC-V instructions by their results in one thread, and of fences by their orders.
 
-use super::{answer, default_judge};
+use super::{answer, compile, default_judge};
 use mu_base::SourceId;
 use mu_litmus::code::Arch;
 use mu_litmus::file::{ParserOptions, parse};
@@ -136,4 +136,27 @@ fn a_compare_and_swap_that_fails_does_not_release() {
         let verdict = answer(&text, &default_judge(Arch::RiscV)).answer.verdict;
         assert_eq!(verdict == Verdict::Ok, misses, "{text}");
     }
+}
+
+/// An atomic memory operation has one place in the global memory order: what precedes its write
+/// precedes what follows its read. herd7 7.58 allows no outcome either.
+#[test]
+fn an_atomic_operation_is_one_operation() {
+    let ordered = ["fence r,w ;\n | amoswap.w x7,x5,(x22)", "amoadd.w x7,x6,(x22) ;\n | nop"];
+    for code in ordered.into_iter().chain([
+        "bne x6,x0,L ;\n | L: amoswap.w x7,x5,(x22)",
+        "fence r,w ;\n | amocas.w x7,x5,(x22)",
+    ]) {
+        let text = format!(
+            "RISCV MPA\n{{ 0:x20=x; 0:x21=y; 1:x20=x; 1:x21=y; 1:x22=z; 0:x5=1; 1:x5=1; }}\n\
+             P0 | P1 ;\nsw x5,0(x20) | lw x6,0(x21) ;\nfence w,w | {code} ;\n\
+             sw x5,0(x21) | xor x8,x7,x7 ;\n | add x9,x20,x8 ;\n | lw x10,0(x9) ;\n\
+             exists (1:x6=1 /\\ 1:x10=0)\n"
+        );
+        let own = answer(&text, &default_judge(Arch::RiscV));
+        assert_eq!(own.answer.verdict, Verdict::No, "{code}");
+    }
+    // A model that gives the read and the write of an update places of their own needs two events.
+    let blind = "RISCV b\nempty rmw & ((fr & ext); (co & ext)) as atomic\n";
+    assert!(compile(Arch::RiscV, blind).pairs && !default_judge(Arch::RiscV).pairs);
 }
