@@ -283,8 +283,8 @@ impl<'a> DirectEvaluator<'a> {
         self.engine.eval(code, &values)
     }
 
-    /// Returns an argument of a fixed point; functions and infinite sets in normal form, so that one
-    /// function is one instance.
+    /// Returns an argument of a fixed point, with functions and infinite sets in normal form, so
+    /// that one function is one instance.
     fn argument(&mut self, e: &Expr, env: &Environment) -> Result<Value, Diagnostic> {
         let value = self.value(e, env)?;
         Ok(self.engine.normal_functions(&value, e.sort).into_owned())

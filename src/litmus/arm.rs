@@ -147,16 +147,26 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
     let tags = ARCH.tag(tag) | if exclusive { ARCH.tag("EX") } else { 0 };
     let first = register(a, cursor)?;
     cursor.expect(",")?;
-    let data = if exclusive && !load {
-        let data = register(a, cursor)?;
+    if exclusive && !load {
+        let value = RegisterExpr::Register(register(a, cursor)?);
         cursor.expect(",")?;
-        data
-    } else {
-        first
-    };
+        let address = address(a, cursor)?;
+        let status = a.register(".status");
+        a.push(Op::StoreConditional {
+            status: Some(status),
+            address: address.clone(),
+            width,
+            value: value.clone(),
+            tags,
+            carries: false,
+            second: None,
+        });
+        a.assign_status(first, RegisterExpr::Register(status), [value, address]);
+        return Ok(true);
+    }
     let address = address(a, cursor)?;
-    a.push(match (load, exclusive) {
-        (true, _) => Op::Load {
+    a.push(if load {
+        Op::Load {
             into: Some(first),
             value: RegisterExpr::Loaded,
             address,
@@ -164,19 +174,9 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
             tags,
             reserve: exclusive,
             joined: false,
-        },
-        (false, true) => Op::StoreConditional {
-            status: Some(first),
-            address,
-            width,
-            value: RegisterExpr::Register(data),
-            tags,
-            carries: false,
-            second: None,
-        },
-        (false, false) => {
-            Op::Store { address, width, value: RegisterExpr::Register(data), tags, joined: false }
         }
+    } else {
+        Op::Store { address, width, value: RegisterExpr::Register(first), tags, joined: false }
     });
     Ok(true)
 }

@@ -3,7 +3,7 @@
 //! Input: tokens, an [`Assembler`] for each thread. Output: threads of [`crate::code`]. Jumps lead
 //! to labels of the same thread.
 
-use crate::code::{Arch, Atomicity, Op, Register, RegisterExpr, Thread, code_address};
+use crate::code::{Arch, Atomicity, Binary, Op, Register, RegisterExpr, Thread, code_address};
 use mu_base::words::{Cursor, TokenKind};
 use mu_base::{Diagnostic, Span, Stage, narrow};
 use mu_program::outcome::table;
@@ -50,6 +50,17 @@ impl Assembler {
             labels: HashMap::new(),
             references: Vec::new(),
         }
+    }
+    /// Assigns the result of a store-conditional, which depends on the operands of the instruction.
+    pub fn assign_status(
+        &mut self,
+        into: Register,
+        result: RegisterExpr,
+        [value, address]: [RegisterExpr; 2],
+    ) {
+        let operands = RegisterExpr::binary(Binary::Xor, value, address);
+        let none = RegisterExpr::binary(Binary::And, operands, RegisterExpr::Const(0));
+        self.push(Op::Let(into, RegisterExpr::binary(Binary::Or, result, none)));
     }
     /// Returns the events of an atomic read-modify-write of RISC-V.
     pub fn atomicity(&self) -> Atomicity {

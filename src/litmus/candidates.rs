@@ -609,27 +609,25 @@ impl<'a> CandidateSearch<'a, '_> {
         let finals = mu_axioms::Set::from_events(skeleton.len(), finals.map(|(i, _)| i));
         skeleton.restrict_finals(finals);
     }
-    /// In C, marks initial writes to atomic locations.
+    /// In C, tags the initial writes: all are non-atomic, as in the herd tools, and those of
+    /// non-atomic locations are marked so.
     fn tag_locations(&self, skeleton: &mut Skeleton) {
         if self.test.arch != Arch::C {
             return;
         }
-        let nal = Arch::C.tag("NAL");
-        let plain = |e: &Event| {
-            e.location.is_some_and(|location| {
-                let cell = &self.test.layout.cells()[location as usize];
-                !self.test.layout.variables()[cell.variable as usize].atomic
-            })
+        let is_plain = |location: u32| {
+            let cell = &self.test.layout.cells()[location as usize];
+            !self.test.layout.variables()[cell.variable as usize].atomic
         };
-        let list: Vec<usize> = skeleton
-            .events()
-            .iter()
-            .enumerate()
-            .filter(|(_, e)| e.thread.is_none() && plain(e))
-            .map(|(i, _)| i)
+        let initial = skeleton.events().iter().enumerate().filter(|(_, e)| e.thread.is_none());
+        let tags: Vec<(usize, u64)> = initial
+            .map(|(i, e)| {
+                let location = if e.location.is_some_and(is_plain) { "NAL" } else { "" };
+                (i, Arch::C.tag("NA") | Arch::C.tag(location))
+            })
             .collect();
-        for event in list {
-            self.judge.sets(nal).for_each(|set| skeleton.tag(set, event));
+        for (event, tags) in tags {
+            self.judge.sets(tags).for_each(|set| skeleton.tag(set, event));
         }
     }
     /// True if all flags are known that an execution of the current skeleton can have.

@@ -181,12 +181,9 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
                 carries: false,
                 second: None,
             });
-            // The result depends on the operands.
-            let operands = RegisterExpr::binary(Binary::Xor, RegisterExpr::Register(from), address);
-            let none = RegisterExpr::binary(Binary::And, operands, RegisterExpr::Const(0));
             let success = RegisterExpr::unary(Unary::IsZero, RegisterExpr::Register(status));
             let field = a.register("CR0");
-            a.push(Op::Let(field, RegisterExpr::binary(Binary::Or, success, none)));
+            a.assign_status(field, success, [RegisterExpr::Register(from), address]);
         }
         _ => {
             if let Some((width, index)) = plain(name, "st") {

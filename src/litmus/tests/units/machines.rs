@@ -1,7 +1,7 @@
 //! Tests of Power and Armv7 under the axioms of Alglave, Maranget, Tautschnig 2014, and of
 //! extensions of RISC-V and x86.
 
-use super::{STDLIB, answer, compile, default_judge};
+use super::{STDLIB, answer, compile, default_judge, judge};
 use mu_base::SourceMap;
 use mu_litmus::Judge;
 use mu_litmus::code::Arch;
@@ -118,6 +118,24 @@ fn armv7_reads_symbolic_registers() {
     let branch =
         "ARM b\n{ 0:R0=-1; }\nP0 ;\nADDS R1,R0,#1 ;\nBCS L ;\nMOV R2,#1 ;\nL: ;\nforall (0:R2=0)\n";
     assert_eq!(verdict(Arch::Arm, model, branch), Verdict::Ok);
+}
+
+/// The result of a store-conditional depends on the value and the address of the instruction, as in
+/// herd7 7.58.
+#[test]
+fn armv7_results_of_conditional_stores_depend_on_operands() {
+    for code in [
+        "ADD R5,R3,#1 | STR R3,[R8] ;\nSTREX R4,R5,[R8] | ;\nCMP R4,#0 | ;\nBNE L | ;\nSTR R1,[R9] | ;\nL: | ;",
+        "ADD R5,R3,#1 | STR R3,[R8] ;\nSTREX R4,R5,[R8] | ;\nEOR R6,R4,R4 | ;\nSTR R1,[R6,R9] | ;",
+        "EOR R7,R3,R3 | STR R3,[R8] ;\nADD R7,R7,R8 | ;\nMOV R5,#1 | ;\nSTREX R4,R5,[R7] | ;\nEOR R6,R4,R4 | ;\nSTR R1,[R6,R9] | ;",
+    ] {
+        let text = format!(
+            "ARM t\n{{ 0:R8=x; 0:R9=y; 1:R8=x; 1:R9=y; 0:R1=1; x=0; y=0; }}\nP0 | P1 ;\n\
+             LDREX R3,[R8] | LDR R3,[R9] ;\n{code}\nexists (0:R3=1 /\\ 1:R3=1)\n"
+        );
+        let report = answer(&text, &judge(Arch::Arm, "armv7"));
+        assert_eq!(report.answer.verdict, Verdict::No, "{code}");
+    }
 }
 
 /// `ANDS` sets N and Z, leaves V, and sets C only if its second operand is shifted (A8.8.13 of the

@@ -40,6 +40,7 @@ fn judge(arch: Arch, name: &str) -> Judge {
         "pso" => include_str!("../../../../specs/memory/pso.cat"),
         "rvwmo" => include_str!("../../../../specs/memory/rvwmo.cat"),
         "armv8" => include_str!("../../../../specs/memory/armv8.cat"),
+        "armv7" => include_str!("../../../../specs/memory/armv7.cat"),
         "rc11" => include_str!("../../../../specs/memory/rc11.cat"),
         other => panic!("{other}"),
     };
