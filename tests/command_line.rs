@@ -391,5 +391,20 @@ fn outputs_keep_links_and_permissions() {
         let out = path("pipe").display().to_string();
         text(&run(&["explore", &model, "--timings", &out], &[]));
         assert!(reader.join().unwrap().contains("stages"));
+        // Nothing writes to it: a limit ends the run, and `sweep` cannot read it for each row.
+        let [proof, specification] = ["pipe.cub", "pipe.mcrl2"].map(|name| {
+            let made = Command::new("mkfifo").arg(path(name)).status();
+            assert!(made.unwrap().success());
+            path(name).display().to_string()
+        });
+        let system = package("specs/cubicle/lamport.cub");
+        for (words, code) in [
+            (vec!["verify", &system, &out, "--timeout", "1"], 3),
+            (vec!["prove", &proof, "--timeout", "1"], 3),
+            (vec!["sweep", &specification, "--out", "rows"], 2),
+        ] {
+            let outcome = run(&words, &[]);
+            assert_eq!(outcome.status.code(), Some(code), "{words:?}");
+        }
     }
 }

@@ -137,6 +137,7 @@ exists (0:RBX=0 /\\ 1:RAX=0)
         } else {
             assert_eq!(outcome.code, 0, "{result}");
             assert_eq!(result["shown"].as_array().unwrap().len(), outcomes, "{result}");
+            assert_eq!(result["not_compared"], json!([]), "{result}");
         }
     }
 }
@@ -165,4 +166,30 @@ fn an_update_that_reads_its_own_value_is_shown() {
         let forbidden = result["forbidden_but_shown"].as_array().unwrap();
         assert_eq!(forbidden.len() as i32, code, "{result}");
     }
+}
+
+/// A path on which a branch skips a store-conditional is compared; one on which it fails is not,
+/// because labels do not contain it.
+#[test]
+fn a_skipped_store_conditional_is_no_failed_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str, branch: &str, condition: &str| {
+        let test = folder.path().join(name).display().to_string();
+        let text = format!(
+            "RISCV lrb\n{{ x=0; 0:x20=x; 0:x6=1; }}\nP0 ;\nlr.w x5,(x20) ;\n{branch}\
+             sc.w x29,x6,(x20) ;\nE: ;\nexists ({condition})\n"
+        );
+        std::fs::write(&test, text).unwrap();
+        let words = ["litmus", &test, "--machine", "ooo", "--interface", "ooo", "-D"];
+        let outcome = mu_check(&[&words[..], &["exclusives=1", "--model", "rvwmo"]].concat());
+        let row = &outcome.json["tests"][0];
+        [row["shown"].clone(), row["allowed"].clone(), row["not_compared"].clone()]
+    };
+    let (one, none) = (json!(["0:x5=0;"]), json!([]));
+    for branch in ["beq x5,x0,E ;\n", ""] {
+        assert_eq!(run("load.litmus", branch, "0:x5=0"), [one.clone(), one.clone(), none.clone()]);
+    }
+    // Without a branch the store fails or succeeds; its result is 1 or 0.
+    let (succeeds, fails) = (json!(["0:x29=0;"]), json!(["0:x29=1;"]));
+    assert_eq!(run("store.litmus", "", "0:x29=1"), [succeeds.clone(), succeeds, fails]);
 }

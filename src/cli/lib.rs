@@ -35,6 +35,7 @@ use self::args::{Cli, Command, misspelling, scope};
 use self::commands::dispatch;
 use self::pipeline::{Session, systems};
 use clap::{CommandFactory, FromArgMatches};
+use mu_base::host::is_device;
 use mu_base::{Diagnostic, SourceMap, Stage};
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -110,7 +111,16 @@ fn command(cli: Cli, named: &scope::GivenOptions) -> u8 {
     let reading = cli.command.read_options().cloned().unwrap_or_default();
     let mut session = match &cli.command {
         Command::Sweep(_) => Session::for_subprocesses(common, reading),
-        Command::Prove(_) | Command::Verify(_) => Session::brief(common, reading),
+        // Reading anything but a file, such as a pipe, may take long.
+        Command::Prove(prove) if !is_device(&prove.file) => Session::brief(common, reading),
+        Command::Verify(verify)
+            if [Some(&verify.file), Some(&verify.certificate), verify.of_formula.as_ref()]
+                .into_iter()
+                .flatten()
+                .all(|path| !is_device(path)) =>
+        {
+            Session::brief(common, reading)
+        }
         _ => Session::new(common, reading),
     };
     let help = session.common.define.iter().any(|d| d == "help");

@@ -89,6 +89,9 @@ pub struct Outcomes {
     pub shown: BTreeSet<Vec<u64>>,
     /// The outcomes that the model allows.
     pub allowed: BTreeSet<Vec<u64>>,
+    /// Outcomes that the model allows only if an atomic instruction fails. They are not compared,
+    /// because labels do not contain these.
+    pub not_compared: BTreeSet<Vec<u64>>,
     /// The stop reason of their enumeration.
     pub stop: Option<Stop>,
 }
@@ -412,20 +415,6 @@ pub fn longest_thread(test: &LitmusTest) -> usize {
     test.threads.iter().map(|t| t.ops.iter().filter(is_operation).count()).max().unwrap_or(0)
 }
 
-/// Returns the number of store-conditionals of each thread.
-fn conditionals(test: &LitmusTest) -> Vec<usize> {
-    let count =
-        |t: &Thread| t.ops.iter().filter(|op| matches!(op, Op::StoreConditional { .. })).count();
-    test.threads.iter().map(count).collect()
-}
-
-/// True if a store-conditional of the test fails in a history.
-fn fails(history: &History, wanted: &[usize]) -> bool {
-    history.threads.iter().zip(wanted).any(|(thread, wanted)| {
-        thread.iter().filter(|o| o.exclusive && o.kind == EventKind::Write).count() < *wanted
-    })
-}
-
 /// Bounds of the paths of a test.
 const BOUNDS: PathBounds = PathBounds { loops: 2 };
 
@@ -465,7 +454,6 @@ pub fn outcomes(
     let mut out = Outcomes::default();
     let (mut runs, mut unsupported, mut compared) = (false, false, false);
     let question = test.question.clone();
-    let wanted = conditionals(&test);
     let processors = test.threads.len();
     let (mut stored, mut own) = (StoredValues::new(), StoredValues::new());
     let (mut stop, cut) = mu_litmus::report::for_each_candidate(
@@ -489,14 +477,18 @@ pub fn outcomes(
             let counts = question.counts(candidate.outcome);
             let rf = &candidate.execution.rf;
             let events = Events { tags: &tags_of, judge, skeleton, rf, processors };
-            // Labels do not contain updates that fail, so these are not compared.
-            if events.has_failed_update() {
-                return false;
+            // Labels do not contain atomic instructions that fail, so these are not compared.
+            let mut leave_out = || {
+                if counts && candidate.allowed {
+                    out.not_compared.insert(candidate.outcome.to_vec());
+                }
+                false
+            };
+            if candidate.fails || events.has_failed_update() {
+                return leave_out();
             }
             match events.history() {
                 None => unsupported = true,
-                // The same for store-conditionals.
-                Some(history) if fails(&history, &wanted) => return false,
                 Some(history) => {
                     compared = true;
                     runs |= machine.programs().contains(&history.program());
@@ -525,8 +517,8 @@ pub fn outcomes(
                 let skeleton = candidate.execution.skeleton;
                 let rf = &candidate.execution.rf;
                 let events = Events { tags: &tags_of, judge, skeleton, rf, processors };
-                let succeeds = |h: &History| !fails(h, &wanted) && !events.has_failed_update();
-                let history = events.history().filter(succeeds);
+                let succeeds = !candidate.fails && !events.has_failed_update();
+                let history = events.history().filter(|_| succeeds);
                 if let Some(history) = history.filter(|_| question.counts(candidate.outcome)) {
                     runs |= machine.programs().contains(&history.program());
                     if machine.histories().contains(&history.canonical()) {
@@ -543,6 +535,7 @@ pub fn outcomes(
     if !runs && stop == Stop::Complete {
         return Ok(Err(NO_PROGRAM.into()));
     }
+    out.not_compared.retain(|outcome| !out.allowed.contains(outcome));
     out.stop = Some(stop);
     Ok(Ok((test, out)))
 }

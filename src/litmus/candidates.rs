@@ -54,6 +54,8 @@ pub struct CandidateExecution<'e> {
     pub execution: &'e Execution<'e>,
     /// The instruction of each event: thread and index; `None` for an initial write.
     pub instructions: &'e [Option<(u32, u32)>],
+    /// True if a store-conditional fails in it.
+    pub fails: bool,
     /// Its outcome.
     pub outcome: &'e [u64],
     /// True if the model allows it.
@@ -245,6 +247,8 @@ struct ShapeCombination {
     /// The instruction, with its thread, at which a path ends because its address is not that of a
     /// variable.
     strayed: Option<(u32, u32)>,
+    /// True if a store-conditional fails.
+    fails: bool,
     /// Dependencies between values, if they may form circles.
     circles: Option<ValueCycles>,
     /// The first event of each thread.
@@ -403,7 +407,6 @@ impl<'a> CandidateSearch<'a, '_> {
         for (t, shape) in shapes.iter().enumerate() {
             first.push(events.len());
             for (i, e) in shape.events.iter().enumerate() {
-                let width = e.cell.map_or(0, |c| cells[c as usize].width);
                 // In C each operation has its place in program order; elsewhere the events of an
                 // instruction have one.
                 let in_order = matches!(self.test.arch, Arch::C | Arch::Linux);
@@ -413,7 +416,7 @@ impl<'a> CandidateSearch<'a, '_> {
                     index,
                     kind: e.kind,
                     location: e.cell,
-                    width,
+                    width: e.cell.map_or(0, |c| cells[c as usize].width),
                     value: 0,
                 });
                 instructions.push(Some((narrow::index(t), e.instruction)));
@@ -519,6 +522,7 @@ impl<'a> CandidateSearch<'a, '_> {
             by_cell,
             forced,
             strayed,
+            fails: shapes.iter().any(|shape| shape.fails),
             circles: None,
             first,
         })
@@ -841,6 +845,7 @@ impl<'a> CandidateSearch<'a, '_> {
             let candidate = CandidateExecution {
                 execution: &execution,
                 instructions: &joint.instructions,
+                fails: joint.fails,
                 outcome: &choice.outcome,
                 allowed,
             };

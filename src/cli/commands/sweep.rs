@@ -59,6 +59,12 @@ pub(crate) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
         );
         return Err(Diagnostic::new(Stage::Usage, message));
     }
+    for path in std::iter::once(&args.model).chain(&args.formulas) {
+        if host::is_device(path) {
+            let message = format!("`{}` is no regular file", path.display());
+            return Err(Diagnostic::new(Stage::File, message).note("each row reads it again"));
+        }
+    }
     let axes = axes(&session.common.define)?;
     let all = combinations(&axes)?;
     let text = front_end.text(&Input::file(&args.model))?.unwrap_or_default();

@@ -106,6 +106,7 @@ impl Runner<'_> {
         let held = self.sources(&mut s, &RegisterExpr::Register(RESERVED), Port::Other, 0);
         let mut failed = s.clone();
         self.end_reservation(&mut failed, &held);
+        failed.shape.fails = true;
         self.assign(&mut failed, *status, &RegisterExpr::Const(1), 0, 0);
         if let Some(r) = status {
             failed.chosen[*r as usize] = true;

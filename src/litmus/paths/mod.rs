@@ -81,6 +81,8 @@ pub struct PathShape {
     pub inside: InternalEvents,
     /// The instruction at which the path ends because its address is not that of a variable.
     pub strayed: Option<u32>,
+    /// True if a store-conditional of the path fails, which has no event.
+    pub fails: bool,
 }
 
 /// The values of the events of a path.

@@ -280,6 +280,11 @@ impl MachineReport {
                     );
                     broken.iter().for_each(|l| out += &format!("     forbidden, shown: {l}\n"));
                     never.iter().for_each(|l| out += &format!("     allowed, not shown: {l}\n"));
+                    lines(test, o.not_compared.iter()).iter().for_each(|l| {
+                        out += &format!(
+                            "     allowed if an atomic instruction fails, not compared: {l}\n"
+                        )
+                    });
                 }
             }
         }
@@ -320,6 +325,7 @@ impl MachineReport {
                     "allowed": lines(test, o.allowed.iter()),
                     "forbidden_but_shown": lines(test, o.shown.difference(&o.allowed)),
                     "allowed_not_shown": lines(test, o.allowed.difference(&o.shown)),
+                    "not_compared": lines(test, o.not_compared.iter()),
                     "stop": o.stop.as_ref().map(|s| s.word()),
                 }),
             }
