@@ -38,7 +38,8 @@ fn chain(steps: usize, last: &str) -> String {
 fn arguments_of_labels_are_named_by_their_texts() {
     let folder = folder(&[(
         "args.aut",
-        "des (0,3,1)\n(0,\"d({3: 1})\",0)\n(0,\"h([x, y])\",0)\n(0,\"e(pair(x, 1))\",0)\n",
+        "des (0,6,1)\n(0,\"d({3: 1})\",0)\n(0,\"h([x, y])\",0)\n(0,\"e(pair(x, 1))\",0)\n\
+         (0,\"f(lambda x: Bool. 1)\",0)\n(0,\"f({x: Nat | x > 3})\",0)\n(0,\"f(g[true -> 1])\",0)\n",
     )]);
     for (label, code) in [
         ("d({3:1})", 1),
@@ -47,8 +48,12 @@ fn arguments_of_labels_are_named_by_their_texts() {
         ("d({3:2})", 0),
         ("h([y,x])", 0),
         ("e(pair(x,2))", 0),
+        ("f(lambda x: Bool. 1)", 1),
+        ("f({x: Nat|x>3})", 1),
+        ("f(g[true -> 1])", 1),
     ] {
-        let outcome = run(folder.path(), &format!("check @args.aut --formula [{label}]false"));
+        let file = folder.path().join("args.aut").display().to_string();
+        let outcome = mu_check(&["check", &file, "--formula", &format!("[{label}]false")]);
         assert_eq!(outcome.code, code, "{label}: {}", outcome.stderr);
         assert_eq!(outcome.stderr.contains("no label"), code == 0, "{label}: {}", outcome.stderr);
     }

@@ -313,7 +313,7 @@ impl Formulas {
 
     fn action(&mut self, formula: &ast::ActionFormula) -> Result<Action, Diagnostic> {
         stacker::maybe_grow(128 << 10, 2 << 20, || {
-            let span = formula.span;
+            let (span, outer) = (formula.span, self.data.open_scope());
             Ok(match &formula.kind {
                 ActionFormulaKind::True => Action::True,
                 ActionFormulaKind::False => Action::False,
@@ -321,7 +321,9 @@ impl Formulas {
                 ActionFormulaKind::MultiAction(actions) => match self.multi_action(actions) {
                     Ok(typed) => Action::Multi(typed),
                     Err(error) => {
-                        let named = self.named_arguments(actions);
+                        // The error may be below a binder.
+                        self.data.close_scope(outer, "lambda", span);
+                        let named = self.named_arguments(actions, outer == 0);
                         if let Some(Ok(typed)) = named.map(|named| self.multi_action(&named)) {
                             return Ok(Action::Multi(typed));
                         }
@@ -361,10 +363,12 @@ impl Formulas {
 
     /// Returns the actions with each argument that is the text of an argument of a label as the
     /// name of that one. Inferred labels have a constant for each text that has no other value.
-    /// `None` if there is none.
+    /// `None` if there is none. `closed`: no variable of the formula is in scope, so any expression
+    /// may be such a text.
     fn named_arguments(
         &self,
         actions: &[(ast::Ident, Vec<ast::Data>)],
+        closed: bool,
     ) -> Option<Vec<(ast::Ident, Vec<ast::Data>)>> {
         self.unmatched.as_ref()?;
         let plain = |text: &str| text.split_whitespace().collect::<String>();
@@ -376,7 +380,8 @@ impl Formulas {
         let mut actions = actions.to_vec();
         for arg in actions.iter_mut().flat_map(|(_, args)| args) {
             let text = plain(&mu_syntax::print::data(arg));
-            if let Some(name) = constants.get(&text).filter(|_| is_value(arg)) {
+            let denotes = closed || is_value(arg);
+            if let Some(name) = constants.get(&text).filter(|_| denotes) {
                 arg.kind = DataKind::Name((*name).to_string());
                 found = true;
             }
