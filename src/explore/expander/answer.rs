@@ -16,11 +16,14 @@ use mu_base::{Diagnostic, Stage};
 use mu_model::Steps;
 use std::num::NonZeroU32;
 
-/// Lookups after which a group's cache is judged.
-const JUDGED: u64 = 1 << 15;
-/// Lookups after which a cache that hits less than once in [`RARE`] is dropped early.
-const HOPELESS: u64 = 1 << 12;
-const RARE: u64 = 64;
+/// Lookups of a group before the early test of its cache.
+const EARLY_TEST_LOOKUPS: u64 = 1 << 12;
+/// Early test: at least one lookup in this number must hit.
+const EARLY_LOOKUPS_PER_HIT: u64 = 64;
+/// Lookups of a group before the full test of its cache.
+const FULL_TEST_LOOKUPS: u64 = 1 << 15;
+/// Full test: at least one lookup in this number must hit.
+const LOOKUPS_PER_HIT: u64 = 4;
 /// Number of steps and changes after which the caches are cleared: indices have 30 bits, and one
 /// more answer must fit.
 const MOST_STEPS: usize = 1 << 29;
@@ -40,8 +43,9 @@ impl Expander<'_> {
         let group = &mut self.groups[g];
         group.misses += 1;
         let hits = group.lookups.saturating_sub(group.misses);
-        if group.lookups > JUDGED && hits * 4 < group.lookups
-            || group.lookups > HOPELESS && hits * RARE < group.lookups
+        if group.lookups > FULL_TEST_LOOKUPS && hits * LOOKUPS_PER_HIT < group.lookups
+            || group.lookups > EARLY_TEST_LOOKUPS
+                && hits * EARLY_LOOKUPS_PER_HIT < group.lookups
         {
             group.bypassed = true;
         }
