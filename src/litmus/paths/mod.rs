@@ -273,20 +273,19 @@ impl Origins {
         }
         (grown, complete)
     }
-    /// Drops the paths that need themselves, and adds the values that the others write. Returns
-    /// true if a value is new.
+    /// Drops the paths that need themselves, and adds the values that the others write, and those
+    /// that a dropped path writes before: one of them may be the value that the path reads, with
+    /// fewer needs than known so far. Returns true if a value is new or needs fewer stores.
     fn add(&mut self, threads: &mut [Paths], values: &mut Values) -> bool {
         let mut found: Vec<(u32, u64, Writers, u128)> = Vec::new();
         for (t, paths) in threads.iter_mut().enumerate() {
             for (shape, traces) in &mut paths.shapes {
                 traces.retain(|trace| {
-                    let before = found.len();
                     for (e, event) in
                         shape.events.iter().enumerate().filter(|(_, e)| e.kind.writes())
                     {
                         let (Some(needs), Some(cell)) = (self.of(t, shape, trace, e), event.cell)
                         else {
-                            found.truncate(before);
                             return false;
                         };
                         found.push((cell, trace.writes[e], writer(narrow::index(t)), needs));

@@ -3,8 +3,8 @@
 //!
 //! In: a model, a formula. Out: a proof ([`PairProof`]), or the reason why there is none; a formula
 //! is never false by this method. A *node* is a set of obligations of the formula, with the pairs
-//! of local states with which it is reached ([`relations`]). A step of a group is taken from local
-//! states of its parts ([`joint`]) if all pairs of them are known, and each other component has a
+//! of local states with which it is reached (`relations`). A step of a group is taken from local
+//! states of its parts (`joint`) if all pairs of them are known, and each other component has a
 //! local state that is known to occur with all of them. Afterwards the new local states occur with
 //! each other, and with those of the other components. After a step to another node, pairs of other
 //! components are those that occur with all parts. If an obligation is decided after a step, there
@@ -18,7 +18,7 @@
 //! resource invariants*, 1980; Namjoshi, *Symmetry and completeness in the analysis of
 //! parameterized systems*, 2007.)
 //!
-//! At the end, random walks of the model check the invariant with other code ([`audit`]).
+//! At the end, random walks of the model check the invariant with other code (`audit`).
 //!
 //! Cost: quadratic in local states, where states are their product. Steps of one component are
 //! taken first, since they add most pairs; a step of several is repeated if pairs of its parts have

@@ -218,7 +218,10 @@ impl TreeBuilder {
                 let span = self.span(&p);
                 let definitions =
                     self.parts(p).map(|a| self.assignment(a)).collect::<Built<Vec<_>>>()?;
-                stack.postfix(level::WHERE, |e| {
+                // With an operator after `end`, it is an operand of that one, as in the toolset: in
+                // `1 + w whr w = 2 end * 3` a factor.
+                let operator = pairs.peek().and_then(|next| self.binary_op(next).ok());
+                stack.postfix(operator.map_or(level::WHERE, |op| op.level().0), |e| {
                     let span = e.span.to(span);
                     Node::new(DataKind::Where(Box::new(e), definitions), span)
                 });

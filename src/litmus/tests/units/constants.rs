@@ -1,7 +1,7 @@
 //! Constant expressions and copies: known bits against evaluation with many values, and the
 //! executions that depend on them, in which reads justify each other.
 
-use super::{answer, compile};
+use super::{answer, compile, default_judge};
 use mu_base::random::Random;
 use mu_litmus::code::{Arch, Binary, RegisterExpr, Unary};
 use mu_program::expr::{BinOp, Expr, FlagTest, Width};
@@ -265,4 +265,23 @@ fn constants_beyond_the_limit_are_reported() {
     let short = text.replace(" beq x5,x0,L3 | | ;\n", "").replace(" beq x5,x0,L7 | | ;\n", "");
     let report = answer(&short, &compile(Arch::RiscV, WEAK));
     assert_eq!((report.constants, report.answer.verdict), (false, Verdict::No), "{short}");
+}
+
+/// A value that two stores write, one of them from the value itself, is known by the other: the
+/// second thread copies 1 to `z`, and 0 + 1 is 1 as well. herd7 7.58 has both outcomes.
+#[test]
+fn a_value_that_two_stores_write_is_not_lost() {
+    for (second, third) in [
+        ("ADD W5,W3,#1 ;\n | STR W5,[X22]", "LDR W3,[X22]"),
+        ("SUB W5,W9,W3 ;\n | STR W5,[X22]", "LDR W3,[X22]"),
+        ("NOP", "LDADD W8,W3,[X22]"),
+    ] {
+        let text = format!(
+            "AArch64 lost\n{{ x=0; y=0; z=0; 0:X21=y; 0:X1=1; 1:X21=y; 1:X22=z; 1:X8=1; 1:X9=1; }}\n\
+             P0 | P1 ;\nSTR W1,[X21] | LDR W1,[X21] ;\n | STR W1,[X22] ;\n | {third} ;\n | {second} ;\n\
+             locations [1:X1; z;]\nexists (true)\n"
+        );
+        let own = answer(&text, &default_judge(Arch::AArch64));
+        assert_eq!(own.answer.outcomes.len(), 2, "{third}; {second}");
+    }
 }
