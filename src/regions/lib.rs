@@ -18,7 +18,7 @@
 //! and [`merged_constants`] merges the others. If each such constant has components, [`replicas`]
 //! finds them, [`thread_modular`] tracks some of them and represents the rest by the local states
 //! of [`local_states`], with [`words`] for lists; [`termination`] proves that all runs terminate.
-//! The abstractions can be stacked ([`base`]).
+//! The abstractions can be stacked ([`abstractable_model`]).
 #![warn(missing_docs)]
 
 pub mod abstraction;
