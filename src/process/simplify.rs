@@ -6,9 +6,9 @@
 //! algebraic process specifications" (2001), and Keiren, Wesselink, Willemse, "Liveness analysis
 //! for parameterised Boolean equation systems" (2014), of which [`control`] uses only the reachable
 //! values of single parameters. [`control`] and [`instantiate`] preserve the transition system;
-//! [`remove_dead_parameters`] gives a strongly bisimilar one, which may have fewer states. Cost: rounds over all
-//! summands, each linear in their size; evaluation of conditions on one parameter for each of its
-//! values.
+//! [`remove_dead_parameters`] gives a strongly bisimilar one, which may have fewer states. Cost:
+//! rounds over all summands, each linear in their size; evaluation of conditions on one parameter
+//! for each of its values.
 
 use super::anatomy::Anatomy;
 use super::linear::{LinearProcess, Summand};

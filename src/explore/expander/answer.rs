@@ -44,8 +44,7 @@ impl Expander<'_> {
         group.misses += 1;
         let hits = group.lookups.saturating_sub(group.misses);
         if group.lookups > FULL_TEST_LOOKUPS && hits * LOOKUPS_PER_HIT < group.lookups
-            || group.lookups > EARLY_TEST_LOOKUPS
-                && hits * EARLY_LOOKUPS_PER_HIT < group.lookups
+            || group.lookups > EARLY_TEST_LOOKUPS && hits * EARLY_LOOKUPS_PER_HIT < group.lookups
         {
             group.bypassed = true;
         }
