@@ -6,10 +6,10 @@
 //! of copies ([`counting_parameters`]); and the copied constants ([`constants`]). For the latter,
 //! the two texts may differ only in one more constant of one structured sort, in constants that
 //! list all of these, and in one more parallel process for each constant; otherwise the position of
-//! another difference is returned. [`unbounded_specification`] builds the specification without the list's
-//! equation, and with constants without a process. Words are searched, not parsed: a parameter is
-//! not detected if its name also occurs elsewhere, even with another meaning. Cost: linear in the
-//! text, for each parameter.
+//! another difference is returned. [`unbounded_specification`] builds the specification without the
+//! list's equation, and with constants without a process. Words are searched, not parsed: a
+//! parameter is not detected if its name also occurs elsewhere, even with another meaning. Cost:
+//! linear in the text, for each parameter.
 
 use mu_base::Span;
 use mu_syntax::ast::{
