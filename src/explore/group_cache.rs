@@ -29,7 +29,7 @@ const LOOKUPS_PER_HIT: u64 = 8;
 fn is_worthwhile(lookups: u64, hits: u64) -> bool {
     match lookups {
         ..EARLY_TEST_LOOKUPS => true,
-        ..FULL_TEST_LOOKUPS => hits * EARLY_LOOKUPS_PER_HIT >= lookups,
+        EARLY_TEST_LOOKUPS..FULL_TEST_LOOKUPS => hits * EARLY_LOOKUPS_PER_HIT >= lookups,
         _ => hits * LOOKUPS_PER_HIT >= lookups,
     }
 }
