@@ -1,5 +1,7 @@
 //! Models of traces: the built-in ones, strongest first, and axiomatic ones for small traces.
 
+use crate::trace::Annotations;
+
 /// Memory model.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -33,6 +35,16 @@ impl TraceModel {
         TraceModel::Wmo,
         TraceModel::Pow,
     ];
+
+    /// True if an update with these annotations is two operations: in `armv8` each, in `rvwmo` a
+    /// pair of a load-reserve and a store-conditional.
+    pub(crate) fn splits(&self, mark: Annotations) -> bool {
+        match self {
+            TraceModel::Armv8 => true,
+            TraceModel::Rvwmo => mark.is_pair(),
+            _ => false,
+        }
+    }
 
     /// Returns its name, as on the command line.
     pub fn name(&self) -> &str {

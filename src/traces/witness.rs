@@ -374,7 +374,7 @@ impl<'t> Replay<'t> {
                 Ok(())
             }
             OperationKind::Load => self.load(i),
-            OperationKind::Update if self.split => self.load(i),
+            OperationKind::Update if self.model.splits(self.trace.mark(i)) => self.load(i),
             OperationKind::Update => {
                 let own = self.own[i];
                 if own != NOTHING && !self.stored[own as usize] {
@@ -390,7 +390,7 @@ impl<'t> Replay<'t> {
     fn reach(&mut self, i: usize) -> Result<(), String> {
         match self.trace.kind(i) {
             OperationKind::Store => self.store(i),
-            OperationKind::Update if self.split => {
+            OperationKind::Update if self.model.splits(self.trace.mark(i)) => {
                 if !self.loaded[i] {
                     return Err(format!("{} stores before it loads", self.text(i)));
                 }

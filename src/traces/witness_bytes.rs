@@ -109,6 +109,10 @@ pub(crate) fn check(
         if kind.loads() != (order.load[i] != NONE) || kind.stores() != (order.store[i] != NONE) {
             return Err(format!("line {} is not complete", trace.line(i)));
         }
+        let is_one = matches!(model, TraceModel::Rvwmo) && !model.splits(trace.mark(i));
+        if kind == OperationKind::Update && is_one && order.load[i] != order.store[i] {
+            return Err(format!("line {} is one operation", trace.line(i)));
+        }
     }
     for thread in 0..trace.threads.len() {
         order.thread(model, trace.range(thread))?;

@@ -85,19 +85,21 @@ fn allowed_verdict(
     let witness = match model {
         TraceModel::Sc | TraceModel::Tso | TraceModel::Pso | TraceModel::Wmo => Witness::Run(steps),
         TraceModel::Pow => order_of(trace, s, &steps),
-        _ => Witness::Run(split(trace, &steps)),
+        _ => Witness::Run(split(trace, model, &steps)),
     };
     crate::witness::check(trace, model, &witness)?;
     Ok(Verdict::Allowed { witness })
 }
 
-/// Returns the run in which the load and the store of an update are two steps.
-fn split(trace: &Trace, steps: &[WitnessStep]) -> Vec<WitnessStep> {
+/// Returns the run in which the load and the store of an update are two steps if the model splits
+/// it.
+fn split(trace: &Trace, model: &TraceModel, steps: &[WitnessStep]) -> Vec<WitnessStep> {
     let mut out = Vec::with_capacity(steps.len());
     for &step in steps {
         out.push(step);
         if let WitnessStep::Perform(i) = step
             && trace.kind(i as usize) == OperationKind::Update
+            && model.splits(trace.mark(i as usize))
         {
             out.push(WitnessStep::Reach(i));
         }

@@ -384,7 +384,6 @@ fn by_stronger(
     }
     let revisions = options.max_revisions.min(STRONGER_REVISIONS);
     let options = DecisionOptions { max_revisions: revisions, ..options.clone() };
-    let splits = PreservedOrder::of(model).is_some_and(PreservedOrder::splits_updates);
     for stronger in [TraceModel::Sc, TraceModel::Tso, TraceModel::Pso] {
         if stronger.name() == model.name() {
             break;
@@ -398,7 +397,7 @@ fn by_stronger(
         let steps = run.into_iter().flat_map(|step| match step {
             // Each store has a step of its own, also that of an update with two events.
             WitnessStep::Perform(i) => match trace.kind(i as usize) {
-                OperationKind::Update if splits => {
+                OperationKind::Update if model.splits(trace.mark(i as usize)) => {
                     vec![WitnessStep::Perform(i), WitnessStep::Reach(i)]
                 }
                 OperationKind::Store => vec![WitnessStep::Reach(i)],

@@ -134,9 +134,9 @@ impl PreservedOrder {
             _ => return None,
         })
     }
-    /// True if updates are two nodes.
-    pub fn splits_updates(self) -> bool {
-        (self.riscv || self.arm) && !self.joint
+    /// True if an update with these annotations is two nodes ([`TraceModel::splits`]).
+    pub fn splits(self, mark: Annotations) -> bool {
+        (self.arm || self.riscv && mark.is_pair()) && !self.joint
     }
     /// Returns the rules with updates of one node.
     pub fn with_joint_updates(self) -> PreservedOrder {
@@ -289,7 +289,8 @@ impl Builder<'_> {
         }
         let place = self.trace.location(i as usize) as usize;
         self.touched.push(narrow::index(place));
-        let split = kind == OperationKind::Update && self.rules.splits_updates();
+        let mark = self.trace.mark(i as usize);
+        let split = kind == OperationKind::Update && self.rules.splits(mark);
         self.out.roles[i as usize] = match kind {
             OperationKind::Load => NodeRole::Load,
             OperationKind::Store => NodeRole::Store,
@@ -450,7 +451,10 @@ impl Builder<'_> {
             NONE => NONE,
             class => self.sources.only[class as usize],
         };
-        if let Some(&half) = self.halves.get(&writer) {
+        // A load waits for an update that it reads.
+        let is_update = writer != NONE && self.trace.kind(writer as usize) == OperationKind::Update;
+        let stored = self.halves.get(&writer).copied().or(is_update.then_some(writer));
+        if let Some(half) = stored {
             let same_thread = writer < i && at.store == Some(half);
             let acquires = self.trace.mark(i as usize).of_load().acquires();
             if same_thread && (self.rules.riscv || acquires) {
