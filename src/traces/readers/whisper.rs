@@ -232,7 +232,7 @@ fn split_access(address: u64, value: &[u8]) -> Vec<(u64, u8, u64)> {
         let left = value.len() - index;
         let width = [8, 4, 2, 1]
             .into_iter()
-            .find(|w| *w <= left && (left == *w || here % *w as u64 == 0))
+            .find(|w| *w <= left && (left == *w || here.is_multiple_of(*w as u64)))
             .unwrap_or(1);
         let mut part = [0; 8];
         part[..width].copy_from_slice(&value[index..index + width]);
