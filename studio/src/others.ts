@@ -87,6 +87,7 @@ function test(one: LitmusTest, isTrace: boolean): HTMLElement {
       ["Not run", one.not_asked],
       ["Forbidden but shown", one.forbidden_but_shown && list(one.forbidden_but_shown)],
       ["Allowed, not shown", one.allowed_not_shown && list(one.allowed_not_shown)],
+      ["Not compared", one.not_compared && one.not_compared.length > 0 && list(one.not_compared)],
       ["Shown", one.shown && list(one.shown)],
       ["Allowed", one.allowed && list(one.allowed)],
     ]),

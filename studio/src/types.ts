@@ -181,6 +181,7 @@ export interface LitmusTest {
   allowed?: string[];
   forbidden_but_shown?: string[];
   allowed_not_shown?: string[];
+  not_compared?: string[];
 }
 
 export interface Litmus extends Head {

@@ -33,8 +33,8 @@ pub(crate) fn is_marked(folder: &Path, fingerprint: &str) -> bool {
 
 fn has_only_a_part(folder: &Path) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return false };
-    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-    matches!(names.as_slice(), [name] if *name == *format!("{NAME}.part"))
+    let paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    matches!(paths.as_slice(), [path] if path.ends_with(format!("{NAME}.part")))
 }
 
 /// Removes the marker, because a checkpoint exists.
