@@ -145,6 +145,31 @@ fn seeded_faults_of_partial_store_order_and_of_caches_are_found() {
     assert_eq!(all_found("pso") + all_found("msi"), 10);
 }
 
+/// Symmetries save states of a product, and change no answer.
+#[test]
+fn symmetries_save_states_of_products() {
+    let slots = ["-D", "values=3", "-D", "slots=1"];
+    for (machine, interface, more) in
+        [("sc", "machines/direct", &slots[..2]), ("tso", "machines/buffer", &slots[..])]
+    {
+        let spec = package(&format!("specs/machines/{machine}.spec"));
+        let with = conform(&spec, interface, more).json;
+        let without = conform(&spec, interface, &[more, &["--without-symmetry"]].concat()).json;
+        let answers = |json: &Value| {
+            let all = json["models"].as_array().unwrap().iter();
+            all.map(|m| (m["name"].clone(), m["verdict"].clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(answers(&with), answers(&without), "{machine}");
+        let searches = |json: &Value| json["searches"].as_array().unwrap().clone();
+        for (a, b) in searches(&with).iter().zip(&searches(&without)) {
+            assert_eq!((&a["states"], &a["violated"]), (&b["states"], &b["violated"]), "{machine}");
+            assert_eq!((&b["stored"], &b["symmetries"]), (&b["states"], &1.into()), "{machine}");
+            let (stored, states) = (a["stored"].as_u64().unwrap(), a["states"].as_u64().unwrap());
+            assert!(stored <= states && (machine != "sc" || stored * 3 < states * 2), "{a}");
+        }
+    }
+}
+
 /// A large bound is answered by a proof for every length, if there is one.
 #[test]
 fn large_bounds_are_proved_for_every_length() {

@@ -19,7 +19,7 @@ pub(crate) use super::search::StepTest as Filter;
 use super::search::{FinishedSearch, Goal, GoalHit, run};
 use super::store::Store;
 use super::stubborn::{PartialOrder, Stubborn, Visibility};
-use super::symmetry::Symmetries;
+use super::symmetry::{Symmetries, with_verified_symmetries};
 use super::{Options, Outcome, Progress};
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage};
@@ -111,6 +111,34 @@ pub fn find(
         }
     };
     Ok(FindOutcome { outcome, reached: true, path })
+}
+
+/// Searches as [`find`], but first one state of each orbit under the symmetries of the model, which
+/// are verified at every evaluation: if it does not reach the target, none is reachable, and there
+/// is no path to report. Cheaper if the target is probably not reached. The counts of the outcome
+/// are those of all states.
+pub fn find_or_refute(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    progress: &dyn Progress,
+    target: SearchTarget<'_>,
+) -> Result<FindOutcome, Diagnostic> {
+    if let SearchTarget::Step(test) | SearchTarget::StepOf(_, test) = target
+        && options.symmetry
+        && !model.symmetries().is_empty()
+    {
+        let (done, dropped) = with_verified_symmetries(model, options, |symmetries| {
+            let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
+            let goal = Goal { step: Some(test), symmetries, ..Goal::default() };
+            run(model, options, budget, progress, goal)
+        })?;
+        if done.hits.is_empty() {
+            let outcome = Outcome { dropped, ..done.outcome };
+            return Ok(FindOutcome { outcome, reached: false, path: None });
+        }
+    }
+    find(model, options, budget, progress, target)
 }
 
 /// Returns the least hit by vector and label text, so that the answer does not depend on threads.

@@ -62,7 +62,7 @@ pub use distributed::peers::{JointOutcome, JointSearch, Peers, Work};
 pub use distributed::presearch::LeafLayout;
 pub use distributed::trace::path_through;
 pub use expander::CacheStatistics;
-pub use goal_search::{FindOutcome, PathStep, SearchTarget, find};
+pub use goal_search::{FindOutcome, PathStep, SearchTarget, find, find_or_refute};
 pub use intern::PairTable;
 pub use lazy::OnTheFlySuccessors;
 pub use multi_goal_search::{FoundPaths, LassoPath, PathGoal, find_paths};

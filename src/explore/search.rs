@@ -80,8 +80,8 @@ pub(crate) struct Goal<'a> {
     pub stubborn: Option<&'a Stubborn<'a>>,
     /// Store states on disk when memory is full; only for searches that count.
     pub spill: Option<Spill<'a>>,
-    /// Store one state of each orbit; for searches that store neither transitions nor levels, and
-    /// have no goal.
+    /// Store one state of each orbit; for searches that store neither transitions nor levels. A
+    /// goal must be a step of which all images are goals too.
     pub symmetries: Option<&'a Symmetries>,
 }
 

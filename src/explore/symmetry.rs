@@ -81,6 +81,8 @@ struct GroupSignature {
     tau: bool,
     /// True if the steps have priority as confluent ones.
     confluent_priority: bool,
+    /// True if the steps are taken before others because they commute with these.
+    first: bool,
 }
 
 #[derive(Debug)]
@@ -250,7 +252,7 @@ impl Symmetries {
         }
         let mut dropped: Vec<RejectedSymmetry> =
             failed.iter().map(|f| RejectedSymmetry::of(model, *f, FAILED_SEARCH)).collect();
-        let mut all = Self::classes(model, &options.confluent);
+        let mut all = Self::classes(model, options);
         let (mut worker, mut images) = (model.worker(), Images::default());
         let shared_cache = SharedGroupCache::new(model.groups().len(), 1 << 24);
         let identity = Element {
@@ -302,15 +304,16 @@ impl Symmetries {
         Ok((Some(all).filter(|a| !a.elements.is_empty()), dropped))
     }
 
-    fn classes(model: &dyn Model, confluent: &[bool]) -> Self {
+    fn classes(model: &dyn Model, options: &Options) -> Self {
         let mut numbers: HashMap<GroupSignature, u32> = HashMap::new();
         let (mut classes, mut class_of) = (Vec::<Class>::new(), Vec::new());
         for (g, group) in model.groups().iter().enumerate() {
-            let confluent_priority = confluent.get(g).copied().unwrap_or(false);
+            let confluent_priority = options.confluent.get(g).copied().unwrap_or(false);
             let (requires, reads, writes) =
                 (group.requires.clone(), group.reads.clone(), group.writes.clone());
-            let kind =
-                GroupSignature { requires, reads, writes, tau: group.tau, confluent_priority };
+            let first = options.first.get(g).copied().unwrap_or(false);
+            let tau = group.tau;
+            let kind = GroupSignature { requires, reads, writes, tau, confluent_priority, first };
             let class = *numbers.entry(kind).or_insert_with_key(|kind| {
                 classes.push(Class { kind: kind.clone(), members: Vec::new() });
                 narrow::index(classes.len()) - 1

@@ -96,7 +96,8 @@ pub struct ConformArgs {
     /// `verify MODEL INTERFACE FILE`. With `--operations any`.
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
-    /// Check every history separately, without using symmetries of the machine.
+    /// Check every history separately, without using symmetries of the machine. With `--operations
+    /// any`: store all states of a product with monitors, not one of each orbit.
     #[arg(long)]
     pub without_symmetry: bool,
     /// Options for reading models other than specifications.

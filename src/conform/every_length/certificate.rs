@@ -275,9 +275,7 @@ pub fn certificate(
     for state in &reached {
         let (own, added) = state.split_at(width);
         // Before the choice of a guess.
-        if added[0] == 0 {
-            continue;
-        }
+        let Some(guess) = product.guess_number(state) else { continue };
         let at = *places.get(own).ok_or_else(|| {
             Diagnostic::internal("the machine of a product is in a state that it does not reach")
         })?;
@@ -292,7 +290,6 @@ pub fn certificate(
         });
         let mut open: Vec<Option<u32>> = open.collect();
         open.resize(names.processors.len(), None);
-        let guess = added[1] as usize;
         all[guess].entry((guesses[guess].digits(added[2]), open)).or_default().push(at);
     }
     for (guess, members) in guesses.iter().zip(all) {

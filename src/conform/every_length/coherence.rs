@@ -103,7 +103,7 @@ impl ViolationKind {
         matches!(self, ViolationKind::ThinCommit | ViolationKind::Once | ViolationKind::Absorbed)
     }
     /// True if the processor of the guess does not matter.
-    fn is_shared(self) -> bool {
+    pub(super) fn is_shared(self) -> bool {
         matches!(self, ViolationKind::ThinAir | ViolationKind::ThinCommit | ViolationKind::Once)
     }
     /// Returns the name in certificates.

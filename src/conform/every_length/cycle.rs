@@ -14,9 +14,10 @@
 //! | `FrInitial` | loads the initial value | stores s2 | none |
 //! | `CoRf`, `FrRf`, `FrInitialRf` | as without `Rf` | loads s2 of a third processor | as without `Rf` |
 //!
-//! State: two bits for s1 (none, issued, committed) and one for s2 (issued) of each segment, two
-//! bits for each visit (`Stage`). Entries are taken at the first occasion, which loses nothing
-//! because loads are ordered before all that follows them and stores are unique.
+//! State: by address, two bits for s1 (none, issued, committed) and one for s2 (issued) of its
+//! segment, two bits for the visit that the segment leads to (`Stage`). So an exchange of addresses
+//! moves parts of the state. Entries are taken at the first occasion, which loses nothing because
+//! loads are ordered before all that follows them and stores are unique.
 
 use super::effects::Effect;
 use super::monitor::{Roles, Size};
@@ -134,7 +135,7 @@ impl Stage {
     }
 }
 
-/// Bits of a visit and its segment: s1 in bits 0 and 1, s2 in bit 2, the stage in bits 3 and 4.
+/// Bits of an address: s1 in bits 0 and 1, s2 in bit 2, the stage in bits 3 and 4.
 const WIDTH: u32 = 5;
 /// Largest number of visits that fit in a state. Machines with more addresses are unsupported.
 pub const MAX_VISITS: u32 = 6;
@@ -142,43 +143,12 @@ pub const MAX_VISITS: u32 = 6;
 const ISSUED: u32 = 1;
 const COMMITTED: u32 = 2;
 
-/// Returns the position of the lowest bit of a visit.
-fn visit_shift(i: usize) -> u32 {
-    narrow::index(i) * WIDTH
-}
-
-/// Returns the state of s1 at segment `i`: 0, [`ISSUED`], or [`COMMITTED`].
-fn first_store(state: u32, i: usize) -> u32 {
-    state >> visit_shift(i) & 3
-}
-
-fn with_first_store(state: u32, i: usize, value: u32) -> u32 {
-    let at = visit_shift(i);
-    state & !(3 << at) | value << at
-}
-
-/// True if s2 of segment `i` was issued.
-fn is_second_issued(state: u32, i: usize) -> bool {
-    state >> (visit_shift(i) + 2) & 1 == 1
-}
-
-fn with_second_issued(state: u32, i: usize) -> u32 {
-    state | 1 << (visit_shift(i) + 2)
-}
-
-/// Returns the stage of visit `i`.
-fn visit_stage(state: u32, i: usize) -> Stage {
-    match state >> (visit_shift(i) + 3) & 3 {
-        0 => Stage::None,
-        1 => Stage::Armed,
-        2 => Stage::Ready,
-        _ => Stage::Done,
-    }
-}
-
-fn with_visit_stage(state: u32, i: usize, to: Stage) -> u32 {
-    let at = visit_shift(i) + 3;
-    state & !(3 << at) | to.bits() << at
+/// Returns the state in which each address has the part of the address that this list maps to it.
+pub(super) fn permute_addresses(state: u32, addresses: &[u32]) -> u32 {
+    let part = |(a, image): (usize, &u32)| {
+        (state >> (narrow::index(a) * WIDTH) & ((1 << WIDTH) - 1)) << (image * WIDTH)
+    };
+    addresses.iter().enumerate().map(part).fold(0, |all, part| all | part)
 }
 
 impl Cycle {
@@ -200,6 +170,38 @@ impl Cycle {
     /// Returns the segment at an address.
     fn segment(&self, address: u32) -> Option<usize> {
         self.visits.iter().position(|v| v.address == address)
+    }
+    /// Returns the position of the lowest bit of the address of a visit.
+    fn shift(&self, i: usize) -> u32 {
+        self.visits[i].address * WIDTH
+    }
+    /// Returns the state of s1 at segment `i`: 0, [`ISSUED`], or [`COMMITTED`].
+    fn first_store(&self, state: u32, i: usize) -> u32 {
+        state >> self.shift(i) & 3
+    }
+    fn with_first_store(&self, state: u32, i: usize, value: u32) -> u32 {
+        let at = self.shift(i);
+        state & !(3 << at) | value << at
+    }
+    /// True if s2 of segment `i` was issued.
+    fn is_second_issued(&self, state: u32, i: usize) -> bool {
+        state >> (self.shift(i) + 2) & 1 == 1
+    }
+    fn with_second_issued(&self, state: u32, i: usize) -> u32 {
+        state | 1 << (self.shift(i) + 2)
+    }
+    /// Returns the stage of visit `i`.
+    fn visit_stage(&self, state: u32, i: usize) -> Stage {
+        match state >> (self.shift(i) + 3) & 3 {
+            0 => Stage::None,
+            1 => Stage::Armed,
+            2 => Stage::Ready,
+            _ => Stage::Done,
+        }
+    }
+    fn with_visit_stage(&self, state: u32, i: usize, to: Stage) -> u32 {
+        let at = self.shift(i) + 3;
+        state & !(3 << at) | to.bits() << at
     }
     /// Returns the stage of visit `i` right after its entry.
     fn stage_after_entry(&self, i: usize) -> Stage {
@@ -247,18 +249,18 @@ impl Cycle {
             _ => None,
         };
         if visit.processor == processor
-            && visit_stage(state, i) == Stage::None
+            && self.visit_stage(state, i) == Stage::None
             && entry_value == Some(value)
         {
-            return with_visit_stage(state, i, self.stage_after_entry(i));
+            return self.with_visit_stage(state, i, self.stage_after_entry(i));
         }
         let exit_value = if visit.kind.begins_with_initial() { roles.initial } else { roles.first };
         if self.visits[before].processor == processor
-            && visit_stage(state, before) == Stage::Ready
+            && self.visit_stage(state, before) == Stage::Ready
             && !visit.kind.exit_writes()
             && value == exit_value
         {
-            return with_visit_stage(state, before, Stage::Done);
+            return self.with_visit_stage(state, before, Stage::Done);
         }
         state
     }
@@ -283,28 +285,28 @@ impl Cycle {
             return Some(state);
         }
         if value == roles.first {
-            if kind.begins_with_initial() || first_store(state, i) != 0 {
+            if kind.begins_with_initial() || self.first_store(state, i) != 0 {
                 return None;
             }
-            let state = with_first_store(state, i, ISSUED);
+            let state = self.with_first_store(state, i, ISSUED);
             if !kind.exit_writes() {
                 return Some(state);
             }
             let is_exit = self.visits[before].processor == processor
-                && visit_stage(state, before) == Stage::Ready;
-            return is_exit.then(|| with_visit_stage(state, before, Stage::Done));
+                && self.visit_stage(state, before) == Stage::Ready;
+            return is_exit.then(|| self.with_visit_stage(state, before, Stage::Done));
         }
-        if value != roles.second || kind == SegmentKind::Rf || is_second_issued(state, i) {
+        if value != roles.second || kind == SegmentKind::Rf || self.is_second_issued(state, i) {
             return None;
         }
-        let marked = with_second_issued(state, i);
+        let marked = self.with_second_issued(state, i);
         if kind.is_composed() {
             let is_third_processor =
                 processor != visit.processor && processor != self.visits[before].processor;
             return is_third_processor.then_some(marked);
         }
-        let is_entry = processor == visit.processor && visit_stage(state, i) == Stage::None;
-        is_entry.then(|| with_visit_stage(marked, i, self.stage_after_entry(i)))
+        let is_entry = processor == visit.processor && self.visit_stage(state, i) == Stage::None;
+        is_entry.then(|| self.with_visit_stage(marked, i, self.stage_after_entry(i)))
     }
 
     /// Returns the state after a commit; `None` if the guess excludes this order of commits.
@@ -313,9 +315,9 @@ impl Cycle {
             return Some(state);
         };
         if value == roles.first {
-            return Some(with_first_store(state, i, COMMITTED));
+            return Some(self.with_first_store(state, i, COMMITTED));
         }
-        (value != roles.second || first_store(state, i) == COMMITTED).then_some(state)
+        (value != roles.second || self.first_store(state, i) == COMMITTED).then_some(state)
     }
 
     /// Applies the absorption of a store. `None` if the store is an end point of the cycle, except
@@ -326,25 +328,26 @@ impl Cycle {
         if value == roles.first && !kind.begins_with_initial() {
             return None;
         }
-        let stays = kind.entry_writes() && visit_stage(state, i) == Stage::Done;
+        let stays = kind.entry_writes() && self.visit_stage(state, i) == Stage::Done;
         (value != roles.second || stays).then_some(state)
     }
 
     /// Returns the state after a fence: armed visits of the processor become ready.
     fn fence(&self, state: u32, processor: u32) -> u32 {
         let armed = |state: u32, i: usize| {
-            self.visits[i].processor == processor && visit_stage(state, i) == Stage::Armed
+            self.visits[i].processor == processor && self.visit_stage(state, i) == Stage::Armed
         };
         (0..self.visits.len()).fold(state, |state, i| {
-            if armed(state, i) { with_visit_stage(state, i, Stage::Ready) } else { state }
+            if armed(state, i) { self.with_visit_stage(state, i, Stage::Ready) } else { state }
         })
     }
 
     /// True if the cycle is complete.
     pub(super) fn is_alarm(&self, state: u32) -> bool {
         self.visits.iter().enumerate().all(|(i, visit)| {
-            let committed = first_store(state, i) == COMMITTED && is_second_issued(state, i);
-            visit_stage(state, i) == Stage::Done && (!visit.kind.is_ordered() || committed)
+            let committed =
+                self.first_store(state, i) == COMMITTED && self.is_second_issued(state, i);
+            self.visit_stage(state, i) == Stage::Done && (!visit.kind.is_ordered() || committed)
         })
     }
 
@@ -353,9 +356,9 @@ impl Cycle {
         let visit = |i: usize| {
             format!(
                 "{}{}{}",
-                first_store(state, i),
-                u32::from(is_second_issued(state, i)),
-                visit_stage(state, i).bits()
+                self.first_store(state, i),
+                u32::from(self.is_second_issued(state, i)),
+                self.visit_stage(state, i).bits()
             )
         };
         (0..self.visits.len()).map(visit).collect()

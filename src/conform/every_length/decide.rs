@@ -25,7 +25,7 @@ use crate::witness::{self, RunStep};
 use ahash::AHashSet;
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage, Stop, narrow};
-use mu_explore::{Options, Outcome, Progress, SearchTarget, explore_lts, find};
+use mu_explore::{Options, Outcome, Progress, SearchTarget, explore_lts, find, find_or_refute};
 use mu_lts::relabel::{name_of, parts};
 use mu_model::Model;
 use std::collections::BTreeSet;
@@ -221,10 +221,11 @@ impl<'m> Subject<'m> {
         let reader = LabelReader::new(self.interface, &survey.alphabet)?;
         let actions = self.actions();
         let product =
-            Product::new(self.machine, &reader, &actions, (survey.roles, guesses), Goal::Alarm);
+            Product::new(self.machine, &reader, &actions, (survey.roles, guesses), Goal::Alarm)
+                .with_symmetries();
         let options = self.options.clone().with_confluence_of(&product);
         let target = SearchTarget::Step(&|group, _| group == ALARM);
-        let found = find(&product, &options, self.budget, self.progress, target)?;
+        let found = find_or_refute(&product, &options, self.budget, self.progress, target)?;
         let last = found.path.as_ref().and_then(|p| p.last());
         let violated = last.and_then(|s| product.guess_of(&s.state)).cloned();
         if found.reached && violated.is_none() {

@@ -6,11 +6,11 @@
 //! violates the model. docs/memory-models.md has the proof for each answer.
 //!
 //! [`effects`] reads labels, [`order`] has the models, [`cycle`] and [`coherence`] are the
-//! monitors, [`product`] composes them with the machine, [`decide`] searches, and `extend` makes
-//! violations visible to loads. An answer rests on checks of the machine: stores can commit
-//! ([`pending`]), values can be merged ([`values`]); and on a second computation of the states of
-//! the product ([`recheck`]). Random runs are judged by the axioms ([`sampled`]). A proof can be
-//! written as a [`certificate`], which [`verify`] checks.
+//! monitors, [`product`] composes them with the machine, `orbits` extends its symmetries to them,
+//! [`decide`] searches, and `extend` makes violations visible to loads. An answer rests on checks
+//! of the machine: stores can commit ([`pending`]), values can be merged ([`values`]); and on a
+//! second computation of the states of the product ([`recheck`]). Random runs are judged by the
+//! axioms ([`sampled`]). A proof can be written as a [`certificate`], which [`verify`] checks.
 //!
 //! Sources: D. Shasha, M. Snir, "Efficient and correct execution of parallel programs that share
 //! memory" (TOPLAS 1988) for critical cycles; S. Qadeer, "Verifying sequential consistency on
@@ -26,6 +26,7 @@ pub mod decide;
 pub mod effects;
 mod extend;
 pub mod monitor;
+mod orbits;
 pub mod order;
 pub mod pending;
 pub mod product;

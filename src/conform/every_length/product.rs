@@ -5,7 +5,8 @@
 //! applies. The first step chooses the guess. The group [`ALARM`] has a step in a state iff the
 //! monitor's alarm is reached there.
 //!
-//! Slots in addition to the machine's: 1 after the first step, the guess, the monitor's state, for
+//! Slots in addition to the machine's: 1 after the first step, the guess (its number, from 1 on; 0
+//! before the first step, so that symmetries keep the initial state), the monitor's state, for
 //! each processor the operation that has begun and not ended (if operations have beginnings), and
 //! what loads show of the order of commits (if a run is wanted that shows it). Groups without
 //! memory operations are those of the machine; the others read and write the additional slots.
@@ -14,10 +15,11 @@
 
 use super::effects::{Effect, LabelReader};
 use super::monitor::{Guess, Roles};
+use super::orbits::Exchange;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage, narrow};
-use mu_model::{Group, Model, Slot, SlotInfo, Steps, Worker};
+use mu_model::{Group, Model, Slot, SlotInfo, Steps, Symmetry, Worker};
 use std::rc::Rc;
 
 /// The group that chooses the guess.
@@ -57,6 +59,9 @@ pub struct Product<'m> {
     /// Number of additional slots.
     added: usize,
     in_progress: bool,
+    symmetries: Vec<Symmetry>,
+    /// By symmetry: the image of what a monitor knows.
+    exchanges: Vec<Exchange>,
 }
 
 impl<'m> Product<'m> {
@@ -133,7 +138,25 @@ impl<'m> Product<'m> {
             width,
             added,
             in_progress,
+            symmetries: Vec::new(),
+            exchanges: Vec::new(),
         }
+    }
+
+    /// Extends the symmetries of the machine to the product, as candidates.
+    #[must_use]
+    pub fn with_symmetries(mut self) -> Self {
+        if self.goal == Goal::Shown {
+            return self;
+        }
+        let own: Vec<Slot> = (self.width..self.slots.len()).map(|s| s as Slot).collect();
+        for (i, symmetry) in self.machine.symmetries().iter().enumerate() {
+            if let Some(found) = Exchange::of(self.machine, self.reader, self.guesses, i) {
+                self.symmetries.push(found.extend_to_product(symmetry, &own));
+                self.exchanges.push(found);
+            }
+        }
+        self
     }
 
     /// Returns the number of slots of the machine, which are the first ones.
@@ -141,9 +164,14 @@ impl<'m> Product<'m> {
         self.width
     }
 
+    /// Returns the number of the guess of a state; `None` before the first step.
+    pub fn guess_number(&self, state: &[u32]) -> Option<usize> {
+        state[self.width + 1].checked_sub(1).map(|guess| guess as usize)
+    }
+
     /// Returns the guess of a state; `None` before the first step.
     pub fn guess_of(&self, state: &[u32]) -> Option<&'m Guess> {
-        (state[self.width] == 1).then(|| &self.guesses[state[self.width + 1] as usize])
+        self.guess_number(state).map(|guess| &self.guesses[guess])
     }
 
     /// True if the alarm is reached in a state, whatever the goal requires in addition.
@@ -153,7 +181,7 @@ impl<'m> Product<'m> {
 
     /// True if the goal is reached; `own` are the additional slots after the first one.
     fn is_reached(&self, own: &[u32]) -> bool {
-        let guess = &self.guesses[own[0] as usize];
+        let guess = &self.guesses[own[0] as usize - 1];
         if !guess.is_alarm(own[1]) {
             return false;
         }
@@ -235,6 +263,9 @@ impl Model for Product<'_> {
     }
     fn is_priority_proven(&self) -> bool {
         self.machine.is_priority_proven()
+    }
+    fn symmetries(&self) -> &[Symmetry] {
+        &self.symmetries
     }
     fn components(&self) -> Vec<String> {
         let mut all = self.machine.components();
@@ -359,7 +390,7 @@ impl ProductWorker<'_> {
     /// Applies an effect to the monitor; false if the guess forbids it.
     fn observe(&mut self, effect: &Effect, own: &mut [u32]) -> bool {
         let product = self.product;
-        let guess = &product.guesses[own[0] as usize];
+        let guess = &product.guesses[own[0] as usize - 1];
         let Some(next) = guess.apply(&product.roles, own[1], effect) else { return false };
         own[1] = next;
         if product.goal == Goal::Shown {
@@ -389,7 +420,7 @@ impl Worker for ProductWorker<'_> {
             CHOICE => {
                 for guess in 0..narrow::index(product.guesses.len()) {
                     out.labels.push(LabelId::TAU);
-                    out.values.extend([1, guess]);
+                    out.values.extend([1, guess + 1]);
                 }
             }
             ALARM => {
@@ -420,5 +451,31 @@ impl Worker for ProductWorker<'_> {
             }
         }
         Ok(())
+    }
+    fn image(
+        &mut self,
+        symmetry: usize,
+        slot: Slot,
+        value: u32,
+    ) -> Result<Option<u32>, Diagnostic> {
+        let product = self.product;
+        let exchange = &product.exchanges[symmetry];
+        let Some(own) = (slot as usize).checked_sub(product.width) else {
+            return self.machine.image(exchange.candidate, slot, value);
+        };
+        Ok(match (own, value) {
+            (0, _) | (1, 0) => Some(value),
+            (1, guess) => exchange.guess_image(guess - 1).map(|g| g + 1),
+            (2, state) => Some(exchange.monitor_image(state)),
+            (_, 0) => Some(0),
+            (_, begun) => exchange.event_image(begun - 1).map(|e| e + 1),
+        })
+    }
+    fn image_label(
+        &mut self,
+        symmetry: usize,
+        label: LabelId,
+    ) -> Result<Option<LabelId>, Diagnostic> {
+        self.machine.image_label(self.product.exchanges[symmetry].candidate, label)
     }
 }

@@ -247,6 +247,63 @@ fn faults_of_buffers_are_found() {
     assert_eq!(of(Design { slots: [1, 1], fence: Barrier::Faulty, ..absorbs })[0], Found);
 }
 
+/// Exchanges of processors and addresses save states of products, and change no result of a search,
+/// also if they are no symmetries of the machine.
+#[test]
+fn symmetries_change_no_search() {
+    let first = number("MU_CHECK_SEED", 0);
+    let cases = number("MU_CHECK_CASES", 12);
+    println!("seeds {first} to {}", first + cases - 1);
+    // By order of the group that a clean search used; and searches with a violation.
+    let (mut clean, mut violated) = (std::collections::BTreeMap::new(), 0);
+    for seed in first..first + cases {
+        let mut random = Random::new(seed);
+        let mut design = Design::random(&mut random);
+        if seed % 2 == 0 && design.slots[0] != design.slots[1] {
+            design.slots = [1, 1];
+        }
+        let said = format!("seed {seed}: {design:?}");
+        let model = design.table_with_candidates();
+        let interface = Interface::parse(SourceId::FIRST, &design.interface()).unwrap();
+        let budget = Budget::default();
+        let searches = [true, false].map(|symmetry| {
+            let options = Options { threads: 1, symmetry, ..Options::default() };
+            let subject = Subject {
+                machine: &model,
+                interface: &interface,
+                options: &options,
+                budget: &budget,
+                progress: &Silent,
+            };
+            let survey = subject.survey().expect(&said);
+            let mut all = vec![subject.search_coherence(&survey).expect(&said)];
+            for order in ProcessorOrder::ALL {
+                all.push(subject.search_cycles(&survey, order).expect(&said));
+            }
+            all
+        });
+        for (with, without) in searches[0].iter().zip(&searches[1]) {
+            assert_eq!(with.violated, without.violated, "{said}");
+            let (a, b) = (&with.outcome, &without.outcome);
+            assert_eq!(b.symmetries, 1, "{said}");
+            if with.violated.is_some() {
+                violated += 1;
+                continue;
+            }
+            assert!(with.is_clean() && without.is_clean(), "{said}");
+            assert_eq!((a.states, a.transitions), (b.states, b.transitions), "{said}");
+            assert_eq!(a.symmetries == 1, a.stored == b.stored, "{said}");
+            let order: &mut [u64; 3] = clean.entry(a.symmetries).or_default();
+            *order = [order[0] + 1, order[1] + a.stored, order[2] + a.states];
+        }
+    }
+    println!(
+        "by order: [searches, stored, states]: {clean:?}; {violated} searches with a violation"
+    );
+    let used = clean.contains_key(&2) && clean.contains_key(&4);
+    assert!(used && violated > 0 || cases < 12, "{clean:?}");
+}
+
 /// Random runs of a machine are allowed by the models that it implements, and the axioms find
 /// faults without the monitors: buffers under `sc`, stores that are lost or go to another address.
 #[test]

@@ -28,7 +28,7 @@ use super::{
     COMPARED_OPERATIONS, ConfirmedViolation, ModelSource, Operations, ViolationFiles, load_machine,
     models, write_files,
 };
-use crate::args::ConformArgs;
+use crate::args::{ConformArgs, Reduction};
 use crate::commands::litmus;
 use crate::output;
 use crate::output::progress::Bar;
@@ -225,7 +225,8 @@ fn decide<'a>(
 ) -> Result<Option<(Results<'a>, Option<Faults>)>, Diagnostic> {
     let interface = machine.interface;
     let answers = results::register(args, models.iter().map(|m| m.name.as_str()));
-    let options = session.explore_options(machine.searched, &[]);
+    let without = args.without_symmetry.then_some(Reduction::Symmetry);
+    let options = session.explore_options(machine.searched, without.as_slice());
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let subject = Subject {
         machine: machine.searched,

@@ -238,6 +238,38 @@ impl Design {
         model
     }
 
+    /// Returns the model as a table, with the exchanges of the processors and of the addresses as
+    /// candidates for symmetries. Many designs have no such symmetry.
+    pub fn table_with_candidates(self) -> table::Table {
+        let mut out = table::Table::of(&self.model());
+        let exchanged = |state: &[u32], processors: bool| {
+            let mut state = State::of(state);
+            if processors {
+                state.copies.swap(0, 1);
+                state.buffers.swap(0, 1);
+                state.open.swap(0, 1);
+            } else {
+                state.memory.swap(0, 1);
+                state.copies.iter_mut().for_each(|c| c.swap(0, 1));
+                state.places.swap(0, 1);
+                state.buffers.iter_mut().flatten().for_each(|e| e.0 = 1 - e.0);
+                for open in state.open.iter_mut().filter(|o| **o > 0) {
+                    *open = ((*open - 1) ^ 1) + 1;
+                }
+            }
+            state.to_slots()
+        };
+        let renamed = |text: &str, name: &str| {
+            let (first, second) = (format!("{name}0"), format!("{name}1"));
+            text.replace(&first, "?").replace(&second, &first).replace('?', &second)
+        };
+        let processors = |s: &[u32]| exchanged(s, true);
+        let addresses = |s: &[u32]| exchanged(s, false);
+        out.add_candidate(vec![1, 0, 2, 3], &processors, &|l| renamed(l, "p"));
+        out.add_candidate(vec![0, 1, 3, 2], &addresses, &|l| renamed(l, "a"));
+        out
+    }
+
     /// Writes to memory, or to the place before it. Returns the label of the commit or of the move;
     /// `None` if the store has to wait.
     fn write(&self, state: &mut State, p: usize, a: usize, v: u32) -> Option<String> {

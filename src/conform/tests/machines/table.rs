@@ -1,11 +1,12 @@
 //! A small model as a table of its reachable states, for tests that search one machine many times.
 //!
-//! Input: a model. Output: a model with one slot, the number of a state, and the same groups. Cost:
-//! each state is evaluated once; later a step is a lookup.
+//! Input: a model. Output: a model with one slot, the number of a state, and the same groups;
+//! candidates for symmetries can be added. Cost: each state is evaluated once; later a step is a
+//! lookup.
 
 use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
-use mu_model::{Group, Model, Slot, SlotInfo, Steps, Worker};
+use mu_model::{Group, Model, Slot, SlotInfo, Steps, Symmetry, Worker};
 use std::collections::HashMap;
 
 /// A model as a table.
@@ -15,6 +16,13 @@ pub struct Table {
     labels: Vec<String>,
     /// The steps of each group in each state.
     steps: Vec<Vec<Vec<(LabelId, u32)>>>,
+    /// The states, as vectors of the model.
+    states: Vec<Vec<u32>>,
+    symmetries: Vec<Symmetry>,
+    /// By symmetry and state: its image.
+    images: Vec<Vec<Option<u32>>>,
+    /// By symmetry and label: its image.
+    label_images: Vec<Vec<Option<LabelId>>>,
 }
 
 impl Table {
@@ -61,7 +69,27 @@ impl Table {
             groups: groups.collect(),
             labels: (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect(),
             steps,
+            states,
+            symmetries: Vec::new(),
+            images: Vec::new(),
+            label_images: Vec::new(),
         }
+    }
+
+    /// Adds a candidate for a symmetry: images of states and of labels. `points`: a permutation
+    /// that identifies it.
+    pub fn add_candidate(
+        &mut self,
+        points: Vec<u32>,
+        state: &dyn Fn(&[u32]) -> Vec<u32>,
+        label: &dyn Fn(&str) -> String,
+    ) {
+        let ids: HashMap<&Vec<u32>, u32> = self.states.iter().zip(0..).collect();
+        self.images.push(self.states.iter().map(|s| ids.get(&state(s)).copied()).collect());
+        let place = |text: String| self.labels.iter().position(|l| *l == text).map(LabelId::new);
+        self.label_images.push(self.labels.iter().map(|l| place(label(l))).collect());
+        let name = format!("{points:?}");
+        self.symmetries.push(Symmetry { name, slots: vec![0], points });
     }
 }
 
@@ -87,6 +115,9 @@ impl Model for Table {
     fn value_text(&self, _: Slot, value: u32) -> String {
         value.to_string()
     }
+    fn symmetries(&self) -> &[Symmetry] {
+        &self.symmetries
+    }
 }
 
 struct TableWorker<'t> {
@@ -100,5 +131,15 @@ impl Worker for TableWorker<'_> {
             out.values.push(next);
         }
         Ok(())
+    }
+    fn image(&mut self, symmetry: usize, _: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
+        Ok(self.table.images[symmetry][value as usize])
+    }
+    fn image_label(
+        &mut self,
+        symmetry: usize,
+        label: LabelId,
+    ) -> Result<Option<LabelId>, Diagnostic> {
+        Ok(self.table.label_images[symmetry][label.index()])
     }
 }

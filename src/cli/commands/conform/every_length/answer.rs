@@ -169,6 +169,8 @@ impl Results<'_> {
                 "what": what,
                 "guesses": s.guesses,
                 "states": s.outcome.states,
+                "stored": s.outcome.stored,
+                "symmetries": s.outcome.symmetries,
                 "transitions": s.outcome.transitions,
                 "levels": s.outcome.levels,
                 "violated": s.violated.as_ref().map(|g| g.text(&names.processors, &names.addresses)),

@@ -18,6 +18,7 @@ use mu_conform::machine::ReducedMachine;
 use mu_conform::search::{Bound, Violation, search};
 use mu_conform::symmetry::SymmetryGroup;
 use mu_conform::witness;
+use mu_explore::Outcome;
 use std::sync::Arc;
 
 /// Number of operations per processor up to which a violation of the commits is searched in
@@ -157,10 +158,12 @@ impl Decider<'_> {
         for &order in orders {
             let found = self.subject.search_cycles(self.survey, order);
             let Some(found) = self.record_limit(found)? else { return Ok(()) };
+            let Outcome { states, stored, symmetries, .. } = &found.outcome;
             self.session.log(format!(
-                "{}: {} states",
+                "{}: {} states, {} stored with {symmetries} symmetries",
                 order.name(),
-                group_digits(found.outcome.states)
+                group_digits(*states),
+                group_digits(*stored)
             ));
             let (clean, violated) = (found.is_clean(), found.violated.is_some());
             self.cycles.push((order, found));

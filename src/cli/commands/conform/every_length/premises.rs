@@ -221,7 +221,7 @@ pub(super) fn list_premises(
     }
     premises.add_checked(
         "symmetry",
-        "no symmetry is assumed: the first step chooses processors and addresses",
+        "none is assumed: the first step chooses processors and addresses; symmetries that save states are verified at every evaluation",
     );
     premises
 }
