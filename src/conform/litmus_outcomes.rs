@@ -16,7 +16,7 @@ use crate::history_set::HistorySet;
 use ahash::AHashSet;
 use mu_axioms::history::{Dependencies, History, Operation};
 use mu_axioms::models::{FenceSide, MemoryOrdering};
-use mu_axioms::{EventKind, NameMeaning, Relation, RelationId, Skeleton};
+use mu_axioms::{EventKind, Execution, NameMeaning, RelationId};
 use mu_base::{Budget, Diagnostic, Stop, narrow};
 use mu_litmus::code::{Op, RegisterExpr, Thread};
 use mu_litmus::condition::ObservedPlace;
@@ -177,9 +177,7 @@ fn tags_of(arch: Arch) -> Option<LanguageTags> {
 struct Events<'e> {
     tags: &'e LanguageTags,
     judge: &'e Judge,
-    skeleton: &'e Skeleton,
-    /// The write that each read takes its value from.
-    rf: &'e Relation,
+    execution: &'e Execution<'e>,
     /// The number of processors of the test; a further one is left out of the history.
     processors: usize,
 }
@@ -187,7 +185,7 @@ struct Events<'e> {
 impl Events<'_> {
     fn has_tag(&self, e: usize, name: &str) -> bool {
         match self.judge.model.vocabulary().find(name) {
-            Some(NameMeaning::Set(id)) => self.skeleton.set(id).contains(e),
+            Some(NameMeaning::Set(id)) => self.execution.skeleton.set(id).contains(e),
             _ => false,
         }
     }
@@ -195,7 +193,7 @@ impl Events<'_> {
     /// if no machine has such an operation.
     fn mark(&self, e: usize, write: Option<usize>) -> Option<MemoryOrdering> {
         let tags = self.tags;
-        let kind = self.skeleton.events()[e].kind;
+        let kind = self.execution.skeleton.events()[e].kind;
         if kind == EventKind::Fence {
             return tags.fences.iter().find(|f| self.has_tag(e, f.0)).map(|f| f.1);
         }
@@ -215,8 +213,8 @@ impl Events<'_> {
     }
     /// True if a compare-and-exchange of the execution fails and is no load.
     fn has_failed_update(&self) -> bool {
-        let events = self.skeleton.events();
-        let amo = self.skeleton.relation(RelationId::AMO);
+        let events = self.execution.skeleton.events();
+        let amo = self.execution.skeleton.relation(RelationId::AMO);
         let is_failed = |e: usize| {
             events[e].kind == EventKind::Read
                 && self.has_tag(e, self.tags.locked)
@@ -227,20 +225,20 @@ impl Events<'_> {
     /// Returns the positions of the operations on which an event depends. `place`: the position of
     /// each event in its thread.
     fn sources(&self, relation: RelationId, e: usize, place: &[u32]) -> u32 {
-        let before = self.skeleton.relation(relation).predecessors(e);
+        let before = self.execution.skeleton.relation(relation).predecessors(e);
         before.filter(|f| place[*f] < 32).fold(0, |bits, f| bits | 1 << place[f])
     }
 
     /// Converts the execution to a history. `None` if it has an event that machines do not have,
     /// or a split access. A read and a write of one instruction are one update.
     fn history(&self) -> Option<History> {
-        let events = self.skeleton.events();
+        let events = self.execution.skeleton.events();
         let unsupported = |e| self.tags.unsupported.iter().any(|name| self.has_tag(e, name));
         if (0..events.len()).any(unsupported) {
             return None;
         }
-        let amo = self.skeleton.relation(RelationId::AMO);
-        let pairs = self.skeleton.relation(RelationId::LXSX);
+        let amo = self.execution.skeleton.relation(RelationId::AMO);
+        let pairs = self.execution.skeleton.relation(RelationId::LXSX);
         let is_own = |t: u32| (t as usize) < self.processors;
         let mut order: Vec<usize> =
             (0..events.len()).filter(|&e| events[e].thread.is_some_and(is_own)).collect();
@@ -278,7 +276,7 @@ impl Events<'_> {
             let operation = match event.kind {
                 EventKind::Fence => Operation::fence(self.mark(e, None)?),
                 EventKind::Update => {
-                    let source = self.rf.predecessors(e).next()?;
+                    let source = self.execution.rf.predecessors(e).next()?;
                     let (written, read) = (value(e, event.value)?, value(e, events[source].value)?);
                     let update = Operation::update(event.location?, read, written);
                     Operation { mark: self.mark(e, Some(e))?, ..update }
@@ -475,8 +473,8 @@ pub fn outcomes(
                 }
             }
             let counts = question.counts(candidate.outcome);
-            let rf = &candidate.execution.rf;
-            let events = Events { tags: &tags_of, judge, skeleton, rf, processors };
+            let execution = candidate.execution;
+            let events = Events { tags: &tags_of, judge, execution, processors };
             // Labels do not contain atomic instructions that fail, so these are not compared.
             let mut leave_out = || {
                 if counts && candidate.allowed {
@@ -514,9 +512,8 @@ pub fn outcomes(
             BOUNDS,
             budget,
             &mut |candidate| {
-                let skeleton = candidate.execution.skeleton;
-                let rf = &candidate.execution.rf;
-                let events = Events { tags: &tags_of, judge, skeleton, rf, processors };
+                let execution = candidate.execution;
+                let events = Events { tags: &tags_of, judge, execution, processors };
                 let succeeds = !candidate.fails && !events.has_failed_update();
                 let history = events.history().filter(|_| succeeds);
                 if let Some(history) = history.filter(|_| question.counts(candidate.outcome)) {
